@@ -66,60 +66,56 @@ enum Command {
     Add(add::AddOptions),
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
     Serve(ServeOptions),
-    /// Check a configuration and say what it means, what is risky in it, who may read the feeds of
-    /// sites, and what is kept of feeds that it lacks.
+    /// Check a configuration: what it means, what is risky in it, and who may read which feed. It
+    /// also lists stored feeds that the configuration lacks.
     Check(WithConfig),
     /// Print every key of a configuration with its type, default, effect and meaning, as Markdown.
     Config,
-    /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
+    /// Run a small legacy blog with everfeed in front of it, and print every change as it arrives.
     Demo(demo::DemoOptions),
-    /// Fetch or read a document once, and say what would be kept of it.
+    /// Fetch or read a document once, and print what everfeed would keep of it.
     Probe(probe::ProbeOptions),
     /// Tell the hub of a feed that the feed has changed: one line for the deploy of a blog.
     /// Repeats that after 10 and 60 seconds, because some deploys take effect late. Exits with 1
     /// if the hub was not told.
     Ping(ping::PingOptions),
-    /// Say why an item is deleted, suspected or kept, and why a feed was or was not polled.
+    /// Explain why an item is deleted, suspected or kept, and when a feed is polled.
     Explain(explain::ExplainOptions),
-    /// Run recorded documents through the same decisions again, and print what they come to.
-    /// Nothing is stored.
+    /// Run recorded documents through the same decisions again, and print the result. Stores
+    /// nothing.
     Replay(replay::ReplayOptions),
-    /// Let the running everfeed read its configuration again, and print each feed and key that
-    /// changed.
+    /// Reload the configuration of the running everfeed, and print each feed and key that changed.
     Reload(WithConfig),
-    /// Print how each feed of the running everfeed is, as a table; exit code 1 when something is
-    /// broken.
+    /// Print the state of each feed of the running everfeed as a table. Exits with 1 if something
+    /// is broken.
     Status(WithConfig),
-    /// Poll a feed of the running everfeed now, and print what came of it; exit code 1 when that is
-    /// nothing good.
+    /// Poll one feed now and print the result. Exits with 1 if the poll failed.
     Poll(PollOptions),
-    /// Take the documents of a feed's changed url although they share nothing with what is held of
-    /// it.
+    /// Accept the changed url of a feed, although its document shares no post with the stored
+    /// feed.
     Accept(accept::AcceptOptions),
-    /// Tell by the exit code, 0 or 1, whether the running everfeed is alive and ready; for
-    /// HEALTHCHECK.
+    /// Exit with 0 if the running everfeed is alive and ready, else with 1. Meant for HEALTHCHECK.
     Health(WithConfig),
-    /// Remove everything that is kept of a feed that is not configured any more, or one item of a
-    /// feed for good.
+    /// Remove a feed that is no longer configured, with all its items; or remove one item for good.
     Forget(forget::ForgetOptions),
-    /// Make, list and remove users, who may read private feeds.
+    /// Make, list and remove users. Users can read private feeds.
     User {
         #[command(subcommand)]
         command: accounts::UserCommand,
     },
-    /// Make, list and revoke tokens of users: for `Authorization: Bearer`, or secret URLs.
+    /// Make, list and revoke the tokens and secret URLs of users.
     Token {
         #[command(subcommand)]
         command: accounts::TokenCommand,
     },
-    /// Copy the whole store into a file, also while everfeed runs.
+    /// Copy the whole store into a file. everfeed may be running.
     Backup(backup::BackupOptions),
-    /// Questions to the file of the store.
+    /// Check the store file.
     Store {
         #[command(subcommand)]
         command: store::StoreCommand,
     },
-    /// Questions of time.
+    /// Confirm the machine's clock.
     Clock {
         #[command(subcommand)]
         command: ClockCommand,
@@ -128,7 +124,7 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum ClockCommand {
-    /// Take the machine's clock for right although it jumped far ahead.
+    /// Confirm that the machine's clock is right, although it jumped far ahead.
     Accept(WithConfig),
 }
 
@@ -138,8 +134,7 @@ struct PollOptions {
     with: WithConfig,
     /// The name of the feed.
     feed: String,
-    /// Ask even while the publisher wants to be left alone (after 410, and within Retry-After), and
-    /// ask for the whole document.
+    /// Poll even within Retry-After and after 410, and ask for the whole document.
     #[arg(long)]
     now: bool,
 }
@@ -148,7 +143,7 @@ struct PollOptions {
 struct ServeOptions {
     #[command(flatten)]
     with: WithConfig,
-    /// Make a new, empty store if the one that was there is missing or empty.
+    /// Make a new, empty store if the old one is missing or empty.
     #[arg(long)]
     new_store: bool,
 }
@@ -235,7 +230,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
                 if std::fs::metadata(&config.store.path).is_ok_and(|found| found.len() > 0) {
                     let path = config.store.path.display();
                     eprintln!(
-                        "--new-store: a store is at {path}, and it goes on; move it away to begin anew"
+                        "--new-store: everfeed uses the store at {path}. Move it away to begin anew"
                     );
                 }
             }
@@ -347,7 +342,7 @@ async fn serve(config: Config, source: ConfigSource) -> anyhow::Result<()> {
             // What came of it is in the log and in the status.
             Some(()) = hangup.recv() => drop(app.reload().await),
             cause = app.needs_restart() => {
-                tracing::error!("Stopping, so that another process is started: {cause}");
+                tracing::error!("Stopping, so that the supervisor starts a new process: {cause}");
                 // What the store refuses now it refuses in the end, too.
                 let _ = app.stop().await;
                 anyhow::bail!("the store cannot be used: {cause}");
@@ -367,7 +362,7 @@ fn stop_on_signal() -> CancellationToken {
             signal(SignalKind::terminate()),
             signal(SignalKind::interrupt()),
         ) else {
-            tracing::error!("Signals cannot be caught; stopping is by force only");
+            tracing::error!("everfeed cannot catch signals. Only SIGKILL stops it");
             return;
         };
         for patience in [true, false] {

@@ -133,7 +133,7 @@ impl Rendered {
 #[derive(Clone, Debug, Error)]
 pub enum ReadError {
     /// The first good document is not in yet: 503 with `Retry-After`.
-    #[error("the feed has not been read from its origin yet, or its archives are being read first")]
+    #[error("everfeed is still reading this feed or its archives for the first time")]
     NotReady,
     /// No such feed: 404.
     #[error("there is no such feed")]

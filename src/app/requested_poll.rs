@@ -127,7 +127,7 @@ mod tests {
             })),
             OperatorAnswer::UpstreamFailed(
                 "blog: the poll failed: the publisher answered 500 Internal Server Error; \
-                 that is the publisher's fault; next poll 2026-06-01T00:00:00Z"
+                 the fault is the publisher's; next poll 2026-06-01T00:00:00Z"
                     .into(),
             ),
         );

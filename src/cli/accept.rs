@@ -36,7 +36,7 @@ pub(super) async fn run(options: &AcceptOptions, config: &Config) -> anyhow::Res
         Err(_) => {
             app::accept_url(config, feed).await?;
             println!(
-                "the url of `{feed}` is accepted for its next poll, when everfeed runs; one that fails ends that"
+                "the url of `{feed}` is accepted for the next poll. If that poll fails, run this again"
             );
             Ok(())
         }

@@ -21,11 +21,11 @@ use std::io::{BufRead as _, Read as _};
 pub(super) enum UserCommand {
     /// Make a user, and print its passwords once.
     Add(AddOptions),
-    /// Give a user a new password, at once, and print it once; tokens and subscriptions stay.
+    /// Give a user a new password, at once, and print it once. Tokens and subscriptions stay.
     Password(PasswordOptions),
     /// List the users.
     List(WithConfig),
-    /// Remove a user with every token, at once; its subscriptions end.
+    /// Remove a user with every token, at once. Its subscriptions end.
     Remove(UserOptions),
 }
 
@@ -33,9 +33,9 @@ pub(super) enum UserCommand {
 pub(super) enum TokenCommand {
     /// Make a token for a user, and print it once.
     New(NewTokenOptions),
-    /// List the tokens, by number and not themselves.
+    /// List the tokens by their numbers. The tokens themselves are not shown.
     List(WithConfig),
-    /// Revoke a token, at once; subscriptions made by it end.
+    /// Revoke a token, at once. Subscriptions made with it end.
     Revoke(TokenOptions),
     /// Revoke a token and make another of its kind.
     Rotate(TokenOptions),
@@ -47,10 +47,10 @@ pub(super) struct AddOptions {
     with: WithConfig,
     /// The name of the user.
     name: String,
-    /// Take the login password from the first line of standard input instead of making one up.
+    /// Read the login password from the first line of standard input.
     #[arg(long)]
     password_stdin: bool,
-    /// Take WSSE digests of the hexadecimal SHA-1, too, which some clients send.
+    /// Also accept WSSE digests of the hexadecimal SHA-1. Some clients send these.
     #[arg(long)]
     hex_digest: bool,
 }
@@ -61,10 +61,10 @@ pub(super) struct PasswordOptions {
     with: WithConfig,
     /// The name of the user.
     name: String,
-    /// Take the login password from the first line of standard input instead of making one up.
+    /// Read the login password from the first line of standard input.
     #[arg(long)]
     password_stdin: bool,
-    /// Make a new feed password, for WSSE, too.
+    /// Also make a new feed password, for WSSE.
     #[arg(long)]
     feed_password: bool,
 }
@@ -202,13 +202,7 @@ async fn carry_out(command: AccountCommand, config: &Config) -> anyhow::Result<S
         return Ok(told);
     }
     let answer = app::change_accounts(config, command).await;
-    let nobody = || {
-        format!(
-            "no everfeed answers at {}, and on its store",
-            running.address
-        )
-    };
-    match answer.with_context(nobody)? {
+    match answer.with_context(|| running.absent())? {
         AccountAnswer::Done(text) => Ok(text),
         AccountAnswer::Refused(why) | AccountAnswer::Failed(why) => bail!("{why}"),
     }

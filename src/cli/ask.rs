@@ -16,6 +16,7 @@ use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use std::{
+    io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
 };
@@ -69,6 +70,12 @@ impl Running {
             Err(_) => Ok(None),
         }
     }
+
+    /// Context of an error that comes from the store file, because nobody answered.
+    pub(super) fn absent(&self) -> String {
+        let address = self.address;
+        format!("everfeed is not running (nothing answers at {address}); its store file")
+    }
 }
 
 /// A text as a step of a path or a value of a query.
@@ -89,19 +96,27 @@ fn reachable(authority: &str) -> String {
     address.to_string()
 }
 
+/// Failure to connect, because nothing listens there.
+#[derive(Debug, thiserror::Error)]
+#[error("everfeed is not running (nothing listens on {0})")]
+pub(super) struct NotRunning(String);
+
 /// The error of a command that nobody answers at `address`, which was read of `file`. A file that
 /// cannot be read does not tell the address either, so its mistake comes first.
-pub(super) fn unanswered(file: &Path, address: &SocketAddr, why: anyhow::Error) -> anyhow::Error {
-    let nobody = format!("no everfeed answers at {address}");
+pub(super) fn unanswered(file: &Path, address: &SocketAddr, why: &anyhow::Error) -> anyhow::Error {
+    let nobody = if why.is::<NotRunning>() {
+        format!("{why}")
+    } else {
+        format!("the everfeed at {address} does not answer: {why:#}")
+    };
     match Config::load(file, config::environment()) {
-        Ok(_) => why.context(nobody),
+        Ok(_) => anyhow::anyhow!(nobody),
         Err(mistake) => Unanswered {
             nobody: if Config::names_admin_listen(file, config::environment()) {
                 nobody
             } else {
                 // The address may be one of its mistakes.
-                "a running everfeed goes on as it was, and is asked once the file can be read"
-                    .to_owned()
+                "A running everfeed goes on as before. Mend the file, then ask again".to_owned()
             },
             mistake,
         }
@@ -126,9 +141,12 @@ pub(super) async fn ask(
 ) -> anyhow::Result<(StatusCode, String)> {
     let uri: Uri = url.parse().context("a URL that cannot be read")?;
     let authority = reachable(uri.authority().context("a URL without a host")?.as_str());
-    let stream = TcpStream::connect(&authority)
-        .await
-        .with_context(|| format!("nobody listens on {authority}"))?;
+    let stream = match TcpStream::connect(&authority).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            return Err(NotRunning(authority).into());
+        }
+        connected => connected.with_context(|| format!("{authority} cannot be reached"))?,
+    };
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
@@ -168,7 +186,7 @@ mod tests {
         let address = "127.0.0.1:8079".parse().unwrap();
         let check = |text: &str, expect: &[&str], is_mistake: bool| {
             std::fs::write(&file, text).unwrap();
-            let told = unanswered(&file, &address, anyhow::anyhow!("refused"));
+            let told = unanswered(&file, &address, &anyhow::anyhow!("reset"));
             assert_eq!(told.is::<Unanswered>(), is_mistake, "{text:?}");
             let told = format!("{told:#}");
             for part in expect {
@@ -176,13 +194,17 @@ mod tests {
             }
             told
         };
-        let told = check("x = [\n", &["everfeed.toml", "goes on as it was"], true);
-        assert!(!told.contains("answers at"), "{told}");
+        let told = check("x = [\n", &["everfeed.toml", "goes on as before"], true);
+        assert!(!told.contains("8079"), "{told}");
         let listens = "[server]\nadmin_listen = \"127.0.0.1:8079\"\n";
         let mistaken = format!("{listens}waiters = 3\n");
-        check(&mistaken, &["waiters", "no everfeed answers at"], true);
+        check(
+            &mistaken,
+            &["waiters", "127.0.0.1:8079 does not answer"],
+            true,
+        );
         let good = format!("{listens}[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:1/\"\n");
-        check(&good, &["no everfeed answers at", "refused"], false);
+        check(&good, &["127.0.0.1:8079 does not answer", "reset"], false);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 pub(super) struct BackupOptions {
     #[command(flatten)]
     pub(super) with: WithConfig,
-    /// The file to write, on the machine of the running everfeed. A backup that is there is
-    /// replaced, anything else is not.
+    /// The file to write, on the machine of the running everfeed. It replaces an older backup, but
+    /// no other file.
     file: PathBuf,
 }
 
@@ -31,7 +31,7 @@ pub(super) async fn run(options: &BackupOptions, config: &Config) -> anyhow::Res
         print!("{told}");
         return Ok(());
     }
-    let nobody = || format!("no everfeed answers at {}, and its store", running.address);
-    println!("{}", from_file(config, &file).await.with_context(nobody)?);
+    let made = from_file(config, &file).await;
+    println!("{}", made.with_context(|| running.absent())?);
     Ok(())
 }

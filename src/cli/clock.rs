@@ -16,7 +16,7 @@ pub(super) async fn accept(config: &Config) -> anyhow::Result<()> {
         Err(_) => {
             app::accept_clock(config)
                 .await
-                .context("no everfeed answers at admin_listen, and its store")?;
+                .with_context(|| running.absent())?;
             println!("the clock is accepted");
             Ok(())
         }

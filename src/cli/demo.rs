@@ -24,10 +24,10 @@ mod subscriber;
 /// Options of the demo.
 #[derive(Debug, Args)]
 pub struct DemoOptions {
-    /// Seconds between two deeds of the blog.
+    /// Seconds between two changes of the blog.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
-    /// Stop after so many changes have arrived; without it, Ctrl-C stops.
+    /// Stop after this many changes. Without it, Ctrl-C stops the demo.
     #[arg(long)]
     changes: Option<u64>,
     /// Address of everfeed for consumers.
@@ -39,7 +39,7 @@ pub struct DemoOptions {
     /// Address of the blog.
     #[arg(long, default_value = "127.0.0.1:8081")]
     blog_listen: SocketAddr,
-    /// Everfeed in front of the blog as a reverse proxy: the blog is open at everfeed's address.
+    /// Run everfeed as a reverse proxy in front of the blog. The blog is then at everfeed's address.
     #[arg(long)]
     sidecar: bool,
 }
@@ -259,7 +259,7 @@ Try, in another terminal:
   # the newest item, then the next change as it happens:
   L=$(curl -s 'http://{address}/feeds/blog.json?order=-modified&max=1' | grep -o '"last_cursor":"[^"]*' | cut -d'"' -f4)
   curl -s "http://{address}/feeds/blog.json?since=cursor:$L"
-A deletion is told from rolling off the end of the feed, with proof: the post's own page is asked. Ctrl-C stops it.
+everfeed asks the page of a missing post, and so tells a deletion from a post that rolled off. Ctrl-C stops the demo.
 "#
     )
 }

@@ -30,7 +30,7 @@ pub struct ExplainOptions {
     pub(super) with: WithConfig,
     /// The name of a feed.
     feed: String,
-    /// An item of it: our id, its publisher's, or its permalink.
+    /// An item of the feed: its id here, the publisher's id, or its permalink.
     item: Option<String>,
     /// Print the whole answer as JSON.
     #[arg(long)]
@@ -42,7 +42,7 @@ pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Re
     let Some(told) = answer(options, config).await? else {
         let feed = tame(&options.feed);
         bail!(
-            "no feed `{feed}`: it is not configured, or was never served with this configuration; the items of a feed that was removed are kept until `everfeed forget {feed}`"
+            "no feed `{feed}`: this configuration does not name it, or never served it. The items of a removed feed stay until `everfeed forget {feed}`"
         );
     };
     let mut out = io::stdout().lock();
@@ -57,7 +57,7 @@ pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Re
     out.flush()?;
     if let (Some(item), None) = (&options.item, &told.item) {
         let (feed, item) = (&told.feed, tame(item));
-        bail!("feed `{feed}` has never held an item of that id or permalink: {item}");
+        bail!("feed `{feed}` has never held an item with this id or permalink: {item}");
     }
     Ok(())
 }
@@ -76,11 +76,11 @@ async fn answer(options: &ExplainOptions, config: &Config) -> anyhow::Result<Opt
         Ok((StatusCode::NOT_FOUND, _)) => Ok(None),
         Ok((status, text)) if status.is_success() => serde_json::from_str(&text)
             .map(Some)
-            .context("the running everfeed answered something else; is it another version?"),
+            .context("the answer of the running everfeed cannot be read. Is it another version?"),
         Ok((status, text)) => bail!("the running everfeed answered {status}: {}", tame(&text)),
         Err(_) => from_file(config, &options.feed, options.item.as_deref())
             .await
-            .context("no everfeed answers at admin_listen, and its store"),
+            .with_context(|| Running::of(config).absent()),
     }
 }
 
@@ -95,7 +95,7 @@ fn lines(told: &Explanation, of_item: bool) -> Vec<String> {
 
 /// A line below the name of a feed: what it is about, and a text.
 fn row(label: &str, text: impl Display) -> String {
-    format!("  {label:<11} {text}")
+    format!("  {label:<15} {text}")
 }
 
 /// A group has no upstream, and so no polls and no documents.
@@ -144,18 +144,17 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         next_at.unwrap_or("on a hint or a restart only"),
     ));
     lines.push(row("because", tame(&polling.why)));
-    lines.push(row("next audit", audit(told)));
+    lines.push(row("next full check", audit(told)));
     lines.extend(told.platform.iter().map(|text| row("software", tame(text))));
     lines.extend(polling.remark.iter().map(|text| row("remark", tame(text))));
     if told.is_complete {
         lines.push(row(
             "window",
-            "its documents say that they are the whole feed",
+            "each document says that it is the whole feed",
         ));
     }
     if told.distrusts_conditional {
-        let why =
-            "answers to conditional requests have proven to be parts: only audits prove absence";
+        let why = "the publisher answers conditional requests with parts of the feed, so only full checks prove absence";
         lines.push(row("validators", why));
     }
     if let Some((finding, at)) = &told.pages {
@@ -166,7 +165,7 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     for (at, why, before, after) in &told.gaps {
         let (before, after, why) = (cursor(before), cursor(after), tame(why));
         let gap = format!(
-            "items between {before} and {after}: at {at} {why}; only archives could fill the gap"
+            "items between {before} and {after} (at {at}: {why}). Only archives can fill the gap"
         );
         lines.push(row("may lack", gap));
     }
@@ -184,7 +183,8 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         lines.push(row("restless", moves));
     }
     if let Some(at) = &told.reformatted_at {
-        let edited = format!("most of it was edited at once without a word on it, last at {at}");
+        let edited =
+            format!("the publisher edited most posts at once without new dates, last at {at}");
         lines.push(row("reformatted", edited));
     }
     for suspect in &told.suspects {
@@ -218,14 +218,14 @@ fn quarantine_lines(held: &ExplainedQuarantine) -> Vec<String> {
     };
     let next = match &held.next_at {
         Some(at) => format!(
-            "{} of their pages were asked for, the next from {at} on; from {} on pages decide, and without an answer the window begins anew after {ends_at}",
+            "everfeed has asked for {} of their pages, and asks for the next from {at} on. Pages decide from {} on. If none answers, the window begins anew after {ends_at}",
             held.asked, held.decides_at
         ),
         None => format!(
-            "no page tells what became of them, so the window begins anew after {ends_at}, and nothing is deleted"
+            "no page shows what became of them. The window begins anew after {ends_at}, and nothing is deleted"
         ),
     };
-    let held = format!("since {since} {what}, which is more than documents are believed");
+    let held = format!("since {since} {what}. That is too much to believe from documents alone");
     vec![row("held", held), row("", next)]
 }
 
@@ -238,14 +238,14 @@ fn cursor(text: &str) -> String {
 }
 
 fn audit(told: &Explanation) -> String {
-    let wanted = if told.polling.wants_audit {
-        ", daily, because something is missing or documents hide deletions"
+    let reason = if told.polling.wants_audit {
+        "daily; a post is missing, or documents hide deletions"
     } else {
-        ", weekly, because nothing is missing that another document could prove"
+        "weekly; no post is missing"
     };
     match &told.polling.audit_at {
-        Some(at) => format!("the first poll from {at} on goes without validators{wanted}"),
-        None => "the next poll: there are no validators to send".to_owned(),
+        Some(at) => format!("{at} ({reason})"),
+        None => "the next poll".to_owned(),
     }
 }
 
@@ -292,7 +292,7 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
     for date in &item.unshown_dates {
         let date = tame(date);
         lines.push(format!(
-            "  not shown, because it cannot be meant: the date {date}"
+            "  not shown, because it cannot be right: the date {date}"
         ));
     }
     lines.push(format!("  {}", in_words(item.state, told)));
@@ -329,7 +329,7 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
     lines.extend(item.evidence.iter().flat_map(proof_lines));
     if let Some(at) = &item.recheck_at {
         lines.push(format!(
-            "  its page is asked for again at {at}; if it is back, the item lives again"
+            "  everfeed asks for its page again at {at}. If the page is back, the item is back"
         ));
     }
     if let Some((since, until)) = &item.shown_again {
@@ -348,7 +348,7 @@ fn proof_lines(proof: &TombstoneProof) -> Vec<String> {
         format!("  left the group at {at}")
     } else {
         let (reason, read_at) = (tame(&proof.reason), &proof.observed_at);
-        format!("  deleted at {at}: {reason}, by what was read at {read_at}")
+        format!("  deleted at {at}: {reason} (document of {read_at})")
     }];
     for text in &proof.said {
         lines.push(format!("    the publisher said: {}", tame(text)));
@@ -370,28 +370,26 @@ fn in_words(state: ItemState, told: &Explanation) -> &'static str {
     match state {
         ItemState::Shown => "kept: it is in the last document",
         ItemState::Suspected => {
-            "suspected: the last document lacks it, although what stood behind it is still there"
+            "suspected: the last document lacks it, but still has the items behind it"
         }
         ItemState::Hidden => {
-            "kept: the last document lacks it, but its own page is still there, so it was hidden or dated back, and not deleted; it stays until its page is gone, or until it leaves the window"
+            "kept: the last document lacks it, but its page is still there. So it was hidden or dated back, not deleted. everfeed keeps it until its page is gone, or until it leaves the window"
         }
         ItemState::Quarantined => {
-            "kept for now: it is one of many that are missing at once, which documents alone do not prove; its page decides"
+            "kept for now: many items are missing at once, and documents alone do not prove a deletion. Its page decides"
         }
-        ItemState::Missed => {
-            "missed: the archives lack it where they held it, although its neighbours by date are there"
-        }
+        ItemState::Missed => "missed: the archives lack it, but still have its neighbours by date",
         ItemState::Undecided if told.quarantined_since.is_some() => {
-            "kept: the last document lacks it, and too much else, so nothing is concluded until pages tell, or for a week"
+            "kept: the last document lacks it and too many others. everfeed concludes nothing until their pages decide, for a week at most"
         }
-        ItemState::Undecided => "kept: the last document lacks it, and proves nothing",
+        ItemState::Undecided => "kept: the last document lacks it, but proves nothing",
         ItemState::RolledOff => {
-            "kept: it is not in the window any more; it rolled off its end, or left where nothing can be concluded, and a suspicion against it was dropped with that; only archives or the publisher's own deletion can tell more"
+            "kept: it is no longer in the window. It rolled off the end, or left where everfeed cannot tell. No suspicion remains. Only archives or the publisher's own deletion can show more"
         }
         ItemState::Held => "kept: members of the group have it",
         ItemState::Deleted => "deleted",
         ItemState::Left => {
-            "no post of the group any more: its feed is no member, or it became one with another post; nobody deleted it"
+            "no longer a post of the group, but nobody deleted it. Its feed left the group, or the post became one with another"
         }
     }
 }
@@ -399,8 +397,8 @@ fn in_words(state: ItemState, told: &Explanation) -> &'static str {
 /// Lines on the churn of an item.
 fn churn_line(churn: &Churn) -> String {
     let polls = match churn.polls {
-        0 => "churns: it changed in many polls running".to_owned(),
-        polls => format!("churns: it changed in {} running", counted(polls, "poll")),
+        0 => "churns: it changed in many polls in a row".to_owned(),
+        polls => format!("churns: it changed in {} in a row", counted(polls, "poll")),
     };
     match &churn.held_until {
         Some(until) if !churn.moved.is_empty() => format!(
@@ -408,13 +406,13 @@ fn churn_line(churn: &Churn) -> String {
             tame(&churn.moved.join(" and its "))
         ),
         Some(until) if churn.is_dated_before => format!(
-            "  an edit waits: its `updated` is earlier than that of what is held, as in a copy that lags behind; it is committed \
-             when the feed still shows it at {until}"
+            "  an edit waits: its `updated` is earlier than the stored one, as in a copy that lags behind. everfeed stores the edit \
+             if the feed still shows it at {until}"
         ),
         Some(until) => {
-            format!("  {polls}; its newest form is held back until {until}, or until it rests")
+            format!("  {polls}. everfeed stores its newest form at {until}, or when it rests")
         }
-        None => format!("  {polls}; its edits are committed once a day until it rests"),
+        None => format!("  {polls}. everfeed stores its edits once a day until it rests"),
     }
 }
 
@@ -422,7 +420,7 @@ fn churn_line(churn: &Churn) -> String {
 fn by_walks(missed: &MissedByWalks) -> String {
     let (last_seen, since) = (&missed.last_seen, &missed.since);
     let walks = counted(missed.walks.0, "walk");
-    format!("last seen in the archives {last_seen}, missed by {walks} since {since}")
+    format!("last seen in the archives {last_seen}; {walks} missed it since {since}")
 }
 
 /// Lines on the documents that missed an item.
@@ -448,9 +446,7 @@ fn circumstances(missing: &MissedByDocuments) -> Vec<String> {
     let mut lines = vec![
         format!("last seen {last_seen}, missed since {since}"),
         format!("{items} behind it still stood there, {behind}"),
-        format!(
-            "{documents} without it counted, {audited} the answer to a request without validators; {window} at first"
-        ),
+        format!("{documents} without it counted, {audited} from a full check; {window} at first"),
     ];
     lines.extend(page_line(&missing.page));
     lines
@@ -482,15 +478,15 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
             lines.push(format!("why: {}", tame(why)));
         }
         let next = match &missing.page.next_at {
-            Some(at) => format!("its page alone decides; it is asked for from {at} on"),
-            None => "its page tells no more, so nothing becomes of the suspicion".to_owned(),
+            Some(at) => format!("its page alone decides. everfeed asks for it from {at} on"),
+            None => "its page shows nothing more, so the item stays".to_owned(),
         };
         lines.push(format!("for a deletion: {next}"));
         return lines;
     }
     if let Some(at) = &missing.page.next_at {
         open.push(format!(
-            "its page is asked for from {at} on; 410, or 404 twice, would do, and after three times without an answer documents decide"
+            "everfeed asks for its page from {at} on (410, or 404 twice, is enough; after three failures documents decide)"
         ));
     }
     if count < of {
@@ -508,9 +504,7 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
             Some(at) => format!("due from {at} on"),
             None => "with the next poll".to_owned(),
         };
-        open.push(format!(
-            "one of them to a request without validators, {when}"
-        ));
+        open.push(format!("one of them from a full check, {when}"));
     }
     lines.push(format!("for a deletion: {}", open.join("; ")));
     lines
@@ -532,7 +526,7 @@ mod tests {
         let text = lines(&told, false).join("\n");
         assert!(text.starts_with("planet: a group of 1 feed\n"), "{text}");
         assert!(
-            text.contains("  member      blog: all of its posts are in"),
+            text.contains("  member          blog: all of its posts are in"),
             "{text}"
         );
         assert!(!text.contains("documents, the latest last"), "{text}");
@@ -637,11 +631,11 @@ mod tests {
         };
         check(
             item(Some("2026-06-01T00:00:00Z")),
-            "it changed in 31 polls running; its newest form is held back until 2026-06-01T00:00:00Z, or until it rests",
+            "it changed in 31 polls in a row. everfeed stores its newest form at 2026-06-01T00:00:00Z, or when it rests",
         );
         check(
             item(None),
-            "it changed in 31 polls running; its edits are committed once a day until it rests",
+            "it changed in 31 polls in a row. everfeed stores its edits once a day until it rests",
         );
         let churn = Churn {
             polls: 1,
@@ -669,7 +663,7 @@ mod tests {
         };
         let told = lines(&feed, false).join("\n");
         assert!(
-            told.contains("  churning    2 items") && told.contains("last at then"),
+            told.contains("  churning        2 items") && told.contains("last at then"),
             "{told}"
         );
     }

@@ -16,8 +16,8 @@ pub(super) struct ForgetOptions {
     pub(super) with: WithConfig,
     /// The name of the feed.
     feed: String,
-    /// An item of it, which then may be configured: our id, its publisher's, or its permalink. It
-    /// never comes back.
+    /// An item of the feed: its id here, the publisher's id, or its permalink. The item never comes
+    /// back. The feed may be configured.
     item: Option<String>,
 }
 
@@ -34,12 +34,6 @@ pub(super) async fn run(options: &ForgetOptions, config: &Config) -> anyhow::Res
         (None, None) => app::forget(config, name).await,
         (None, Some(item)) => app::forget_item(config, name, item).await,
     };
-    let nobody = || {
-        format!(
-            "no everfeed answers at {}, and on its store",
-            running.address
-        )
-    };
-    print!("{}", told.with_context(nobody)?);
+    print!("{}", told.with_context(|| running.absent())?);
     Ok(())
 }

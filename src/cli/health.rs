@@ -22,7 +22,8 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
         };
         let answered = timeout(Duration::from_secs(ANSWER_SECS), answer).await;
         let answered = answered.with_context(late)?;
-        let (status, text) = answered.map_err(|error| unanswered(file, &running.address, error))?;
+        let (status, text) =
+            answered.map_err(|error| unanswered(file, &running.address, &error))?;
         if status != StatusCode::OK {
             bail!("{path} answered {}: {}", status.as_u16(), text.trim());
         }

@@ -1,12 +1,12 @@
-//! Moments in lines for people: without fractions of a second, and with the time from now beside
-//! them.
+//! Moments in lines for people: to the minute, and with the time from now beside them.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 
 /// The shortest text of a moment, `2026-06-01T00:00:00Z`, in bytes.
 const MOMENT_BYTES_MIN: usize = 20;
 
-/// The same line with every RFC 3339 moment in it to the second, and how far from `now` it is.
+/// The same line with every RFC 3339 moment in it as people read it, to the minute, and how far
+/// from `now` it is. The distance is left out where a remark in parentheses follows.
 pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -20,8 +20,8 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
         if let Some(moment) = text.and_then(|text| DateTime::parse_from_rfc3339(text).ok()) {
             let moment = moment.with_timezone(&Utc);
             rest = &from[end..];
-            out += &moment.to_rfc3339_opts(SecondsFormat::Secs, true);
-            if !is_told_from_now(rest) {
+            out += &moment.format("%Y-%m-%d %H:%M UTC").to_string();
+            if !rest.starts_with(" (") {
                 out += &format!(" ({})", from_now(moment, now));
             }
         } else {
@@ -33,14 +33,6 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
         }
     }
     out + rest
-}
-
-/// True when the text behind a moment says already how far away it is.
-fn is_told_from_now(behind: &str) -> bool {
-    let told = behind
-        .strip_prefix(" (")
-        .and_then(|behind| behind.split(')').next());
-    told.is_some_and(|told| told.starts_with("in ") || told.ends_with(" ago"))
 }
 
 /// Time from now, in the largest unit that counts at least two of it.
@@ -70,27 +62,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_told_to_the_second_and_from_now() {
+    fn a_moment_is_told_to_the_minute_and_from_now() {
         let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z")
             .unwrap()
             .with_timezone(&Utc);
         let check = |line: &str, expect: &str| assert_eq!(relative(line, now), expect);
         check(
             "since 2026-06-01T00:00:00.123456Z",
-            "since 2026-06-01T00:00:00Z (23 h ago)",
+            "since 2026-06-01 00:00 UTC (23 h ago)",
         );
         check(
             "2026-06-01T23:59:30Z; not before 2026-06-09T00:00:00Z.",
-            "2026-06-01T23:59:30Z (just now); not before 2026-06-09T00:00:00Z (in 7 days).",
+            "2026-06-01 23:59 UTC (just now); not before 2026-06-09 00:00 UTC (in 7 days).",
         );
-        check("2026-06-02T00:30:00Z", "2026-06-02T00:30:00Z (in 30 min)");
+        check("2026-06-02T00:30:00Z", "2026-06-02 00:30 UTC (in 30 min)");
         check(
             "2026-06-02T00:30:00Z (in 30 minutes)",
-            "2026-06-02T00:30:00Z (in 30 minutes)",
+            "2026-06-02 00:30 UTC (in 30 minutes)",
         );
         check(
-            "2026-06-02T00:30:00Z (odd)",
-            "2026-06-02T00:30:00Z (in 30 min) (odd)",
+            "2026-06-08T05:52:27Z (weekly; no post is missing)",
+            "2026-06-08 05:52 UTC (weekly; no post is missing)",
         );
         check(
             "post 17 of 2026-06-01, \u{fc}ber 3 Zeilen",

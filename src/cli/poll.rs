@@ -2,11 +2,11 @@
 
 use super::{
     PollOptions,
-    ask::{Running, encoded, unanswered},
+    ask::{Running, Unanswered, encoded, unanswered},
     moments::relative,
     probe::sheet::tame,
 };
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use chrono::Utc;
 use http::{Method, StatusCode};
 
@@ -18,8 +18,11 @@ pub(super) async fn run(options: &PollOptions) -> anyhow::Result<()> {
     let path = format!("/poll/{}{now}", encoded(&options.feed));
     let answered = running.ask(Method::POST, &path).await;
     let (status, text) = answered.map_err(|error| {
-        let only = "only a running everfeed polls: `everfeed serve`";
-        unanswered(file, &running.address, error.context(only))
+        let error = unanswered(file, &running.address, &error);
+        if error.is::<Unanswered>() {
+            return error;
+        }
+        anyhow!("{error}. Only a running everfeed polls; start it with `everfeed serve`")
     })?;
     let told = relative(&tame(&text), Utc::now());
     if status != StatusCode::OK {

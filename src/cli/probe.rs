@@ -41,17 +41,17 @@ pub struct ProbeOptions {
     /// An http or https URL, a file, or `-` for standard input.
     #[arg(value_name = "URL|FILE")]
     target: OsString,
-    /// Print the neutral form, one line of JSON, instead of a page for people.
+    /// Print one line of JSON (the neutral form) instead of a page for people.
     #[arg(long)]
     json: bool,
-    /// Take the document as it is, as the only entry: what `format = "resource"` does.
+    /// Take the whole document as the only entry, as `format = "resource"` does.
     #[arg(long)]
     resource: bool,
-    /// Show every entry, not only the first ones.
+    /// Show every entry instead of the first ones.
     #[arg(long)]
     all: bool,
-    /// Fetch by the limits and the contact URL of this configuration, and know its platforms; the
-    /// usual limits and no contact without it.
+    /// Use the limits, the contact URL and the platforms of this configuration. Without it, the
+    /// defaults apply.
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -3,7 +3,7 @@
 
 use super::ask::{Running, Unanswered, unanswered};
 use crate::app::status::Status;
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use http::{Method, StatusCode};
 use std::path::Path;
 
@@ -26,12 +26,11 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     }
     let answered = running.ask(Method::POST, "/reload").await;
     let (status, text) = answered.map_err(|error| {
-        let error = error.context("if server.admin_listen was changed, send SIGHUP instead");
-        let error = unanswered(file, &address, error);
+        let error = unanswered(file, &address, &error);
         if error.is::<Unanswered>() {
             ReloadFailed(format!("{error}; nothing was reloaded")).into()
         } else {
-            error
+            anyhow!("{error}. If you changed server.admin_listen, send SIGHUP instead")
         }
     })?;
     match status {
@@ -94,7 +93,7 @@ mod tests {
             let error = run(&file).await.unwrap_err();
             let told = error.to_string();
             assert!(
-                error.is::<ReloadFailed>() && !told.contains("answers at"),
+                error.is::<ReloadFailed>() && !told.contains("is not running"),
                 "{text:?}: {told}"
             );
             assert!(

@@ -25,18 +25,18 @@ use std::{
 /// The recordings to play, and how much of them to show.
 #[derive(Debug, Args)]
 pub struct ReplayOptions {
-    /// A folder of recorded documents (`NNNN.xml` and `NNNN.json`), of versions with a
-    /// `manifest.json`, or of such folders.
+    /// A folder of recorded documents (`NNNN.xml` with `NNNN.json`), or of versions with a
+    /// `manifest.json`. It may also hold such folders.
     #[arg(value_name = "FEED-DIR")]
     folder: PathBuf,
-    /// Decide as this configuration says of the feed that has the folder's name.
+    /// Decide by the settings of the feed that has the folder's name in this configuration.
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Take every document for the answer to a request without validators, which proves most.
+    /// Treat every document as the answer to a request without validators. Such answers prove most.
     #[arg(long)]
     unconditional: bool,
-    /// Show every document and every change, not only what was deleted, came back, was held or left
-    /// a gap.
+    /// Show every document and every change. The default is deletions, revivals, quarantines and
+    /// gaps.
     #[arg(long)]
     all: bool,
 }

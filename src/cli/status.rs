@@ -2,7 +2,7 @@
 
 use super::{
     ask::{Running, unanswered},
-    moments::from_now,
+    moments::{from_now, relative},
     probe::sheet::{Column, Keep, table, tame, width, wrap},
 };
 use crate::{
@@ -37,12 +37,13 @@ pub(super) async fn pages(file: &Path, running: &Running) -> anyhow::Result<Vec<
     let mut next = Some("/status".to_owned());
     while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
         let answered = running.ask(Method::GET, &path).await;
-        let (status, text) = answered.map_err(|error| unanswered(file, &running.address, error))?;
+        let (status, text) =
+            answered.map_err(|error| unanswered(file, &running.address, &error))?;
         if status != StatusCode::OK {
             bail!("the running everfeed answered {status}: {}", tame(&text));
         }
         let page: Status = serde_json::from_str(&text)
-            .context("the running everfeed answered something else; is it another version?")?;
+            .context("the answer of the running everfeed cannot be read. Is it another version?")?;
         next.clone_from(&page.next);
         pages.push(page);
     }
@@ -85,7 +86,7 @@ impl Sheet {
         for site in &first.site_faults {
             let (origin, fault) = (tame(&site.origin), fault(&site.fault, "", now));
             broken.push(format!(
-                "site {origin}: its feeds could not be looked for: {fault}"
+                "site {origin}: everfeed could not look for its feeds: {fault}"
             ));
         }
         for feed in &feeds {
@@ -118,6 +119,9 @@ impl Sheet {
             notes.push(format!(
                 "{name}: not configured any more; items kept: {items}"
             ));
+        }
+        for line in broken.iter_mut().chain(&mut notes) {
+            *line = relative(line, now);
         }
         Self {
             head,
@@ -196,8 +200,8 @@ fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> String {
     let whose = match fault.whose {
         Whose::Upstream => "the publisher's fault",
         Whose::Network => "the network's or a name server's fault",
-        Whose::Configuration => "for you to mend, in the configuration",
-        Whose::Ours => "our own fault",
+        Whose::Configuration => "your configuration's fault",
+        Whose::Ours => "everfeed's own fault",
     };
     let since = when(Some(&fault.since), now).unwrap_or_default();
     format!("{} ({whose}; since {since}{more})", tame(&fault.text))
@@ -214,7 +218,7 @@ fn certificate(state: &CertificateStatus, now: DateTime<Utc>) -> String {
             )
         }
         Some(end) => format!("expired {}", from_now(end, now)),
-        None => "there is none yet, and HTTPS connections fail".to_owned(),
+        None => "none yet; HTTPS connections fail".to_owned(),
     };
     let next = when(Some(&state.next_order_at), now).unwrap_or_default();
     let told = match &state.fault {
@@ -248,12 +252,12 @@ fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
     found.extend(feed.waits.as_ref().map(|wait| waits(wait, now)));
     if let Some(since) = when(feed.quarantined_since.as_deref(), now) {
         found.push(format!(
-            "too much is missing at once to be believed, since {since}"
+            "too many posts are missing at once, since {since}. everfeed deletes none until it knows more"
         ));
     }
     if let Some(to) = &feed.moved_to {
         found.push(format!(
-            "redirects for good to {}; give that as its url in the configuration",
+            "redirects for good to {}. Give this URL as its url in the configuration",
             tame(to)
         ));
     }
@@ -262,7 +266,7 @@ fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
     }
     if let Some(shortened) = feed.shortened_items.filter(|shortened| *shortened > 0) {
         found.push(format!(
-            "items kept without texts that are too long (keep.item_bytes_max): {shortened}"
+            "items stored without their long texts (keep.item_bytes_max): {shortened}"
         ));
     }
     if !feed.gaps.is_empty() {
@@ -377,7 +381,7 @@ mod tests {
         );
         for (expires_at, part) in [
             (json!("2026-05-02T00:00:00Z"), "expired 31 days ago"),
-            (Value::Null, "there is none yet"),
+            (Value::Null, "none yet"),
         ] {
             let (broken, notes) = told(expires_at, Value::Null);
             assert!(notes.is_empty() && broken.contains(part), "{broken}");
@@ -419,7 +423,7 @@ mod tests {
             "store: no space left",
             "refused: ever.toml: bad",
             "a: answered",
-            "site http://10.0.0.1/: its feeds could not be looked for: leads back (for you to mend",
+            "site http://10.0.0.1/: everfeed could not look for its feeds: leads back (your configuration's",
             "the publisher's fault",
             "since 2 h ago",
         ] {

@@ -1,4 +1,4 @@
-//! `everfeed store`: questions to the file of a store that nobody serves.
+//! `everfeed store`: checks the file of a store that nobody serves.
 
 use super::WithConfig;
 use crate::{config::ConfigError, store::redb::verify};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
-    /// Read the whole store, or a backup of one, and say how much of each kind it holds and what is
-    /// damaged. Nothing is written. Stop everfeed first, or verify a backup.
+    /// Read the whole store or a backup, and print what it holds and what is damaged. Writes
+    /// nothing. Stop everfeed first, or verify a backup.
     Verify(VerifyOptions),
 }
 
@@ -17,7 +17,7 @@ pub(super) enum StoreCommand {
 pub(super) struct VerifyOptions {
     #[command(flatten)]
     pub(super) with: WithConfig,
-    /// A file in the place of the one that the configuration names.
+    /// The file to read instead of the store in the configuration.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -43,7 +43,7 @@ pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "{} is damaged; stop everfeed, keep a copy of the file, and restore a backup, or move it away and begin anew",
+        "{} is damaged. Stop everfeed and keep a copy of the file. Then restore a backup, or move the file away and begin anew",
         path.display()
     )
 }

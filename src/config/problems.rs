@@ -28,11 +28,11 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     };
     let url = &server.public_url;
     if !url.username().is_empty() || url.password().is_some() {
-        let found = format!("\"{url}\", which everybody would read with its credentials");
+        let found = format!("\"{url}\", with credentials that everybody would read");
         refuse(
             "server.public_url",
             found,
-            "leave out what stands before the @",
+            "leave out the part before the @",
         );
     } else if !matches!(url.scheme(), "http" | "https")
         || url.query().is_some()
@@ -61,11 +61,12 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     };
     let mut ports = server.listen.tcp().chain(server.tls.redirect_from);
     if ports.any(is_taken) {
-        let wanted = "the operator's port is not for consumers; give it another than server.listen";
+        let wanted =
+            "the operator's port is not for consumers. Give another one than server.listen";
         refuse("server.admin_listen", other.to_string(), wanted);
     }
     if server.proxy_protocol && server.trusted_proxies.is_empty() {
-        let wanted = "nobody is believed to be a proxy; give server.trusted_proxies, too";
+        let wanted = "no address is trusted as a proxy. Give server.trusted_proxies, too";
         refuse("server.proxy_protocol", "true".to_owned(), wanted);
     }
     problems.extend(of_tls(&server.tls));
@@ -103,7 +104,7 @@ fn of_tls(tls: &TlsSettings) -> Option<RefusedSetting> {
     if tls.acme.is_some() {
         let file = path(&tls.certificate).or_else(|| path(&tls.key))?;
         let wanted =
-            "the certificate comes from these files or from an authority; leave out one of both";
+            "the certificate comes from files or from an authority, not from both. Leave out one";
         return Some(RefusedSetting::new(
             "server.tls.acme",
             format!("beside the file {}", quoted(&file)),
@@ -121,7 +122,7 @@ fn of_tls(tls: &TlsSettings) -> Option<RefusedSetting> {
     Some(RefusedSetting::new(
         key,
         found,
-        "give certificate and key, the paths of two PEM files; or acme",
+        "give certificate and key (the paths of two PEM files), or acme",
     ))
 }
 
@@ -134,7 +135,7 @@ fn of_acme(server: &serve::Config) -> Vec<RefusedSetting> {
     let mut found: Vec<_> = found.map(|it| it.within("server.tls.acme")).collect();
     let is_path = |address: &ListenAddress| matches!(address, ListenAddress::Unix(_));
     if server.listen.iter().all(is_path) {
-        let wanted = "no TLS is spoken at Unix sockets; give server.listen a port, or leave acme to the server in front";
+        let wanted = "everfeed speaks no TLS at Unix sockets. Give server.listen a port, or leave acme to the server in front";
         found.push(RefusedSetting::new(
             "server.tls.acme",
             "no port that it would be for",
@@ -160,7 +161,7 @@ pub(super) fn acme_problems(config: &Config) -> Vec<RefusedSetting> {
     }
     let folder = acme.folder(&config.store.path);
     if folder.exists() && !folder.is_dir() {
-        let wanted = "this is no folder; give another path";
+        let wanted = "this is not a folder. Give another path";
         found.push(RefusedSetting::new(
             "server.tls.acme.folder",
             quoted(&folder.display().to_string()),
@@ -201,7 +202,7 @@ pub(super) fn of_sites(
             reading.refuse(
                 &key,
                 found,
-                "give each site a host of its own; one may go without",
+                "give each site its own host. Only one may be without",
             );
         }
         let root = |site: &SiteSettings| {
@@ -219,16 +220,15 @@ pub(super) fn of_sites(
             && let Some((_, other)) = sites.iter().find(is_named)
         {
             let wanted = format!(
-                "a site without a host has its feeds at the host of server.public_url, which is that of the site {}; give it a \
-                 host, or feeds = [] where it has none",
+                "a site without a host has its feeds at the host of server.public_url. The site {} has this host already. Give \
+                 this one another host, or feeds = [] if it has no feeds",
                 other.host.as_deref().unwrap_or_default()
             );
             reading.refuse(&format!("{path}.host"), "missing", wanted);
         }
         let mut ours = server.listen.tcp().chain([server.admin_listen]);
         if ours.any(|listen| warnings::is_at(&site.origin, listen)) {
-            let wanted =
-                "this is where everfeed itself listens; give the address of the old server";
+            let wanted = "everfeed itself listens there. Give the address of the old server";
             reading.refuse(
                 &format!("{path}.origin"),
                 quoted(site.origin.as_str()),
@@ -252,7 +252,7 @@ pub(super) fn of_listed_feeds(
                 .any(|place| place.site == no && place.path == path)
         };
         if let Some(path) = site.feeds.listed().iter().find(|path| !is_there(path)) {
-            let wanted = "its name is that of another feed; give it a [[feed]] of its own, with its url and another name";
+            let wanted = "another feed has its name. Give it its own [[feed]], with its url and another name";
             reading.refuse(&format!("{key}.feeds"), quoted(path), wanted);
         }
     }
@@ -269,7 +269,7 @@ pub(super) fn of_feeds(
     let mut owners: BTreeMap<String, &str> = BTreeMap::new();
     for (path, feed) in feeds {
         if !names.insert(&feed.name) {
-            let wanted = "a second feed of that name; give each its own";
+            let wanted = "this is the second feed with this name. Give each its own";
             reading.refuse(&format!("{path}.name"), quoted(&feed.name), wanted);
         }
         let site = feed.legacy.as_ref().and_then(|place| sites.get(place.site));
@@ -290,12 +290,12 @@ pub(super) fn of_feeds(
         if let Some(place) = place.filter(|_| !is_of_site) {
             let wanted = if !SiteSettings::can_be_private(&place.path) {
                 Some(
-                    "this feed is at a query of a [[site]], which the old server may give to others under another spelling; take \
-                     it out of site.feeds, and let the old server refuse it",
+                    "a private feed of a [[site]] cannot be at a query. The old server may serve the feed under other \
+                     spellings of it. Take it out of site.feeds, and let the old server refuse it",
                 )
             } else if place.plain == ServePlain::Origin {
                 Some(
-                    "the origin does not serve a private feed; give its [[site]] serve_plain = \"rewritten\" or \"untouched\"",
+                    "the origin cannot serve a private feed. Give its [[site]] serve_plain = \"rewritten\" or \"untouched\"",
                 )
             } else {
                 None
@@ -316,7 +316,7 @@ pub(super) fn of_feeds(
             } else {
                 ("url", "poll it once, or set id_namespace")
             };
-            let wanted = format!("the ids of feed `{owner}` are made with the same; {remedy}");
+            let wanted = format!("the ids of feed `{owner}` have the same namespace; {remedy}");
             reading.refuse(&format!("{path}.{key}"), quoted(&namespace), wanted);
         }
         owners.entry(namespace).or_insert(&feed.name);
@@ -350,7 +350,7 @@ pub(super) fn of_groups(
     let mut groups_of: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, group) in groups {
         if !names.insert(&group.name) {
-            let wanted = "a feed or another group has that name; give each its own";
+            let wanted = "a feed or another group has this name. Give each its own";
             reading.refuse(&format!("{path}.name"), quoted(&group.name), wanted);
         }
         for problem in group.problems() {
@@ -361,23 +361,23 @@ pub(super) fn of_groups(
             let meant = named.meant_by(member);
             let narrow = meant.iter().find(|feed| !group.may_hold(feed));
             let wanted = if !met.insert(member) {
-                "a member is named once".to_owned()
+                "name each member once".to_owned()
             } else if group_names.contains(member.as_str()) {
-                "this is a group; only feeds are members of groups, so name its members".to_owned()
+                "this is a group. Only feeds can be members, so name its members".to_owned()
             } else if let Some(feed) = narrow.filter(|feed| !feed.show.is_empty()) {
                 format!(
-                    "parts of feed `{}` are shown to some readers only (`show`), and the group would show all of it; take one of both \
-                     away",
+                    "some readers see only parts of feed `{}` (`show`), but the group would show all of it. Take out the member \
+                     or the rules",
                     feed.name
                 )
             } else if let Some(feed) = narrow {
                 format!(
-                    "feed `{}` is private, and the group would show its posts to others; give the group an `access` that lets in \
-                     nobody who may not read that feed",
+                    "feed `{}` is private, but the group would show its posts to others. Give the group an `access` with \
+                     readers of that feed only",
                     feed.name
                 )
             } else if meant.is_empty() && (!finds_feeds || member.contains(':')) {
-                format!("no feed has this name or category; {MEMBERS_WANTED}")
+                format!("no feed has this name or category. Instead, {MEMBERS_WANTED}")
             } else {
                 continue;
             };
@@ -390,16 +390,15 @@ pub(super) fn of_groups(
             .map(|member| named.meant_by(member).len())
             .sum();
         if count > GROUP_MEMBERS_MAX && members.len() >= GROUP_MEMBERS_MAX {
-            let wanted = format!("a group has {GROUP_MEMBERS_MAX} members at most; part it");
+            let wanted =
+                format!("a group has {GROUP_MEMBERS_MAX} members at most. Make several of it");
             reading.refuse(&format!("{path}.members"), count, wanted);
         }
         for feed in members {
             let count = groups_of.entry(&feed.name).or_default();
             *count += 1;
             if *count == FEED_GROUPS_MAX + 1 {
-                let wanted = format!(
-                    "each change of a feed is written into all of its groups, {FEED_GROUPS_MAX} at most"
-                );
+                let wanted = format!("a feed is in {FEED_GROUPS_MAX} groups at most");
                 reading.refuse(
                     &format!("{path}.members"),
                     format!("one more group of `{}`", feed.name),
@@ -415,7 +414,7 @@ pub(super) fn of_groups(
             .is_some_and(|name| group_names.contains(name))
     });
     if let Some((path, feed)) = clash {
-        let wanted = "the ids of a group are made with the same; give another";
+        let wanted = "the ids of a group have the same namespace. Give another";
         reading.refuse(
             &format!("{path}.id_namespace"),
             quoted(&feed.namespace()),
@@ -431,9 +430,9 @@ pub(super) fn store_problem(config: &Config) -> Option<RefusedSetting> {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let wanted = if folder.is_some_and(|folder| !folder.is_dir()) {
-        "a file in a folder that does not exist; make the folder, or give another path"
+        "its folder does not exist. Make the folder, or give another path"
     } else if path.is_dir() {
-        "a folder; give the path of a file in it, such as everfeed.redb"
+        "this is a folder. Give the path of a file in it, such as everfeed.redb"
     } else {
         return None;
     };

@@ -610,7 +610,7 @@ fn what_is_allowed_but_risky_is_warned_of() {
     );
     let told = shown(&alice, "[\"bob\"]");
     assert!(
-        told.starts_with("feed.blog.show[0]: nobody whom this rule is for may read the feed"),
+        told.starts_with("feed.blog.show[0]: the readers of this rule may not read the feed"),
         "{told}"
     );
     let public = "[server]\npublic_url = \"https://feeds.example/smart\"\n";
@@ -710,7 +710,7 @@ fn a_store_that_cannot_be_where_it_is_said_to_be_is_refused_before_anything_star
     };
     check(
         &folder.path().join("missing/everfeed.redb"),
-        "make the folder",
+        "Make the folder",
     );
     check(folder.path(), "a folder");
 }
@@ -912,7 +912,7 @@ fn a_site_without_a_host_has_no_feeds_at_the_address_of_another() {
         for feeds in ["", "feeds = [\"/feed.xml\"]"] {
             let refused = read("one.example", hosts, feeds).unwrap_err();
             assert!(
-                refused.contains(".host: found missing") && refused.contains("of the site"),
+                refused.contains(".host: found missing") && refused.contains("The site"),
                 "{refused}"
             );
         }
@@ -1081,7 +1081,7 @@ fn a_certificate_by_an_authority_is_checked_and_warned_of() {
         (
             "listen = \"unix:x.sock\"",
             good,
-            "no TLS is spoken at Unix sockets",
+            "speaks no TLS at Unix sockets",
         ),
     ] {
         let told = error(&text(server, acme));
@@ -1091,12 +1091,12 @@ fn a_certificate_by_an_authority_is_checked_and_warned_of() {
         (
             "public_url = \"https://h.example\"\nlisten = \"[::]:443\"",
             good,
-            "h.example, the host of public_url, is not among them",
+            "h.example, the host of public_url, is missing",
         ),
         (
             "public_url = \"https://blog.example.org\"",
             good,
-            "and everfeed listens at neither",
+            "everfeed listens on neither",
         ),
         (
             "public_url = \"https://h.local\"\nlisten = \"systemd\"",
@@ -1106,7 +1106,7 @@ fn a_certificate_by_an_authority_is_checked_and_warned_of() {
         (
             "public_url = \"http://blog.example.org\"\nlisten = \"systemd\"",
             good,
-            "give its https URL",
+            "Give the https URL",
         ),
     ] {
         let warnings = of_server(&Config::parse("ever.toml", &text(server, acme)).unwrap());
@@ -1121,7 +1121,10 @@ fn a_certificate_by_an_authority_is_checked_and_warned_of() {
     let more = "root = \"root.pem\"\nfolder = \"ever.toml\"";
     std::fs::write(&file, text(public, &format!("{good}\n{more}"))).unwrap();
     let told = Config::load(&file, []).unwrap_err().to_string();
-    for part in ["it holds no certificate in PEM form", "this is no folder"] {
+    for part in [
+        "it holds no certificate in PEM form",
+        "this is not a folder",
+    ] {
         assert!(told.contains(part), "{part} is not in: {told}");
     }
 }
@@ -1182,7 +1185,7 @@ fn a_feed_of_a_site_is_private_only_where_nobody_gets_it_from_the_old_server() {
     }
     let told = error(&text("/?feed=rss2", ""));
     assert!(
-        told.contains("feed.blog.access") && told.contains("take it out of site.feeds"),
+        told.contains("feed.blog.access") && told.contains("Take it out of site.feeds"),
         "{told}"
     );
     let told = error(&text("/?feed=rss2", "access = \"private\""));

@@ -18,8 +18,8 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
     let gap_secs = config.upstream.permalink_check_gap_secs;
     if gap_secs < PERMALINK_GAP_SECS_USUAL {
         found.push(format!(
-            "upstream.permalink_check_gap_secs: {gap_secs} is a short time between two requests for pages of one host; \
-             give {PERMALINK_GAP_SECS_USUAL} or more where the host is not yours"
+            "upstream.permalink_check_gap_secs: {gap_secs} s between two requests to one host is short. \
+             Give {PERMALINK_GAP_SECS_USUAL} or more if the host is not yours"
         ));
     }
     found.extend(
@@ -52,14 +52,14 @@ fn of_server(server: &serve::Config) -> Vec<String> {
     let admin = server.admin_listen;
     if !admin.ip().to_canonical().is_loopback() && server.admin_token.is_none() {
         found.push(format!(
-            "server.admin_listen: {admin} is beyond loopback, and without server.admin_token it answers nothing but \
-             /live, /ready and /metrics; give the token, or a loopback address such as 127.0.0.1:{}",
+            "server.admin_listen: {admin} is not a loopback address. Without server.admin_token it serves only /live, /ready \
+             and /metrics. Give the token, or a loopback address such as 127.0.0.1:{}",
             admin.port()
         ));
     }
     if server.tls.is_on() && server.public_url.scheme() == "http" {
         found.push(format!(
-            "server.public_url: {} is what consumers are told, while they are served by https; give its https URL",
+            "server.public_url: {} is an http URL, but everfeed serves consumers by https. Give the https URL",
             server.public_url
         ));
     }
@@ -72,8 +72,8 @@ fn of_server(server: &serve::Config) -> Vec<String> {
     );
     if !prefix.is_empty() && (path == prefix || path.ends_with(&format!("/{prefix}"))) {
         found.push(format!(
-            "server.prefix: \"{}\" stands in public_url, too, so that feeds are at {}/{prefix}/feeds; \
-             leave it out of one of the two",
+            "server.prefix: public_url ends with \"{}\", too, so feeds are at {}/{prefix}/feeds. \
+             Take it out of one of the two",
             server.prefix,
             server.public_url.as_str().trim_end_matches('/')
         ));
@@ -95,9 +95,9 @@ fn of_unknown_proxy(config: &Config) -> Option<String> {
     let is_behind = server.listen.iter().all(is_hidden) && !is_near(&server.public_url);
     (has_private && is_behind && server.trusted_proxies.is_empty()).then(|| {
         format!(
-            "server.trusted_proxies: empty, while everfeed listens on this machine alone, as {}: all readers behind the server in front \
-             have its address, so that wrong passwords are counted for each name in place of each reader, and limits of one client hold for \
-             all; give the address of that server: trusted_proxies = [\"127.0.0.1/32\"]",
+            "server.trusted_proxies: empty, although a server in front passes requests for {} on. So all readers have the address \
+             of that server, and share the limits of one client. Wrong passwords count for each name, not for each reader. Give the \
+             address of that server, for instance trusted_proxies = [\"127.0.0.1/32\"]",
             server.public_url
         )
     })
@@ -123,8 +123,8 @@ fn of_acme(acme: &AcmeSettings, server: &serve::Config) -> Vec<String> {
     let public = server.public_url.host_str().unwrap_or_default().to_owned();
     if !names.contains(&public) {
         found.push(format!(
-            "server.tls.acme.domains: {public}, the host of public_url, is not among them, so that consumers are shown a \
-             certificate for another host; add it"
+            "server.tls.acme.domains: {public}, the host of public_url, is missing. Consumers would see a certificate for \
+             another host. Add it"
         ));
     }
     for name in names.iter().filter(|_| acme.is_lets_encrypt()) {
@@ -134,8 +134,8 @@ fn of_acme(acme: &AcmeSettings, server: &serve::Config) -> Vec<String> {
         });
         if is_private || !name.contains('.') {
             found.push(format!(
-                "server.tls.acme.domains: {name} is no name of the public internet, and Let's Encrypt gives no certificate for it; \
-                 give a public name, or another directory"
+                "server.tls.acme.domains: {name} is not a public name, and Let's Encrypt gives no certificate for it. \
+                 Give a public name, or another directory"
             ));
         }
     }
@@ -151,8 +151,8 @@ fn of_acme(acme: &AcmeSettings, server: &serve::Config) -> Vec<String> {
     };
     if acme.is_lets_encrypt() && !by_http && !server.listen.iter().any(listens) {
         found.push(
-            "server.tls.acme: Let's Encrypt connects to port 443 of each domain (or to port 80, where redirect_from listens), and \
-             everfeed listens at neither; make sure that one of them leads here"
+            "server.tls.acme: Let's Encrypt connects to port 443 of each domain, or to port 80 for redirect_from. \
+             everfeed listens on neither. Forward one of them to everfeed"
                 .to_owned(),
         );
     }
@@ -167,7 +167,7 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
     let mut found = feed.warnings();
     if leads_to_us(&feed.url, server) {
         found.push(format!(
-            "{}: this is everfeed itself, which would poll what it publishes; give the URL of the old feed",
+            "{}: this URL leads to everfeed itself. It would poll its own feed. Give the URL of the old feed",
             key("url")
         ));
     }
@@ -189,15 +189,15 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
                 "publishers bear"
             };
             found.push(format!(
-                "{}: a poll every {secs} s is more than {who}; give {polite} or more",
+                "{}: a poll every {secs} s is more than {who}. Give {polite} or more",
                 key(name)
             ));
         }
     }
     if is_near && feed.aliases.is_empty() && !leads_to_us(&feed.url, server) {
         found.push(format!(
-            "{}: missing, while the feed is polled at {}, which consumers cannot reach; give its public URL, \
-             by which links are resolved: aliases = [\"https://blog.example/rss.xml\"]",
+            "{}: missing, but consumers cannot reach {}, where everfeed polls the feed. Give the public URL of the feed, \
+             for instance aliases = [\"https://blog.example/rss.xml\"]. Links are resolved against it",
             key("aliases"),
             feed.url.host_str().unwrap_or_default()
         ));
@@ -209,11 +209,11 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
         if let Some(earlier) = earlier {
             let key = key("show");
             found.push(format!(
-                "{key}[{at}]: no reader gets to this rule, because {key}[{earlier}] fits them all; put it before that one"
+                "{key}[{at}]: no reader gets to this rule, because {key}[{earlier}] matches them all. Put it before that one"
             ));
         } else if !rule.access.may_share_a_reader(&feed.access) {
             found.push(format!(
-                "{}[{at}]: nobody whom this rule is for may read the feed; name them in {}, too",
+                "{}[{at}]: the readers of this rule may not read the feed. Name them in {}, too",
                 key("show"),
                 key("access")
             ));
@@ -243,8 +243,9 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
     let server = Destination::server(&site.origin);
     if let Some(other) = others.find(|other| Destination::server(&other.origin) == server) {
         found.push(format!(
-            "site[{no}].access: the origin is also that of the site {}, which has more readers; feeds there are held back (403) but for \
-             those that its `feeds` lists or its front page names: make sure that the origin tells the two apart by `Host`, or everybody gets these",
+            "site[{no}].access: the site {} has the same origin and more readers. everfeed holds back feeds there (403), unless \
+             its `feeds` lists them or its front page names them. Make sure that the origin tells the sites apart by `Host`. \
+             If it does not, everybody gets these feeds",
             other.host.as_deref().unwrap_or("of every other host")
         ));
     }
@@ -256,8 +257,8 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
                 .origin
                 .join(&url[url::Position::BeforePath..url::Position::AfterQuery]);
             found.push(format!(
-                "feed.{}.url: {} leads to everfeed itself, which passes it on to the origin of a [[site]]; give url = \"{}\", \
-                 and the public one in aliases",
+                "feed.{}.url: {} leads to everfeed itself, in front of a [[site]]. Give the address at the origin, url = \"{}\", \
+                 and the public URL in aliases",
                 feed.name,
                 crate::secret::public_url(&url),
                 at_origin.as_ref().unwrap_or(&site.origin)
@@ -268,16 +269,17 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
         let name = site.private_feed_at(&config.site, no, path, public_url, &config.feed);
         if let Some(name) = name {
             found.push(format!(
-                "site[{no}].feeds: \"{path}\" is an address of the private feed `{name}`, too, and its readers here may read it; \
-                 take it out, unless the origin has another feed there for this `Host`"
+                "site[{no}].feeds: \"{path}\" is also an address of the private feed `{name}`. The readers of this site may read it \
+                 here. Take it out, unless the origin has another feed there for this `Host`"
             ));
         }
     }
     for feed in config.feed.iter().filter(|feed| feed.is_private()) {
         if feed.group.is_none() && could_lead_to(&feed.url, &site.origin) {
             found.push(format!(
-                "feed.{}.access: the feed is private and polled at {}, which could be another name of {}, the origin of a [[site]]; if it is, \
-                 give the same name in both, so that its documents are held back there (403) under other addresses, too",
+                "feed.{}.access: the feed is private, and everfeed polls it at {}. This could be another name of {}, the origin of a \
+                 [[site]]. If it is, give the same name in both. Then everfeed holds back its documents (403) at the site's other \
+                 addresses, too",
                 feed.name,
                 crate::secret::public_url(&feed.url),
                 site.origin
@@ -300,9 +302,9 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
             .join(&path)
             .unwrap_or_else(|_| site.origin.clone());
         found.push(format!(
-            "feed.{}.access: the feed is private, and its document at {public}, which comes from the origin of a [[site]], is held back \
-             from everybody (403), as far as everfeed sees that it is a feed; give it url = \"{at_origin}\" and list \"{path}\" in site.feeds, \
-             so that its readers get it there, or let the old server refuse it",
+            "feed.{}.access: the feed is private. Its document at {public} comes from the origin of a [[site]]. everfeed holds it \
+             back from everybody (403), if it sees that the document is a feed. To let its readers in there, give \
+             url = \"{at_origin}\" and list \"{path}\" in site.feeds. Else let the old server refuse it",
             feed.name
         ));
     }

@@ -85,13 +85,13 @@ pub(super) enum Verify {
 /// A form that is refused: always the sender's mistake. The text names the parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum RefusedForm {
-    #[error("send a form: Content-Type application/x-www-form-urlencoded")]
+    #[error("this is not a form. Send Content-Type application/x-www-form-urlencoded")]
     NotAForm,
-    #[error("a hub request holds {FORM_BYTES_MAX} bytes at most")]
+    #[error("your request is too large. A hub request has {FORM_BYTES_MAX} bytes at most")]
     TooLarge,
     #[error("`{0}` is missing")]
     Missing(&'static str),
-    #[error("`{0}` is given twice, with different values")]
+    #[error("`{0}` is given twice, with different values. Send one")]
     Twice(&'static str),
     #[error("`{0}` is not UTF-8")]
     NotText(String),
@@ -102,13 +102,15 @@ pub(super) enum RefusedForm {
     },
     #[error("`hub.topic` (in rssCloud `url1`) is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
-    #[error("`hub.topic` needs credentials: a user and a password, a token, or WSSE")]
+    #[error("`hub.topic` needs credentials. Send a user and password, a token, or WSSE")]
     Unauthenticated,
-    #[error("`hub.topic` is of a feed that is not served any more")]
+    #[error("the feed of `hub.topic` is gone. The operator has removed it")]
     GoneTopic,
-    #[error("publish hints are turned off here; feeds are polled at their own times")]
+    #[error("this hub takes no publish hints. everfeed polls feeds at their own times")]
     HintsOff,
-    #[error("none of the URLs is known here: name a feed that is polled, or a topic of this hub")]
+    #[error(
+        "this hub knows none of these URLs. Name a feed that everfeed polls, or a topic of this hub"
+    )]
     NothingPublished,
 }
 
@@ -328,7 +330,7 @@ impl Form {
             ) => Ok(Some(cursor.to_owned())),
             _ => Err(bad(
                 "hub.since",
-                "must be cursor: followed by a cursor of this feed, or by nothing",
+                "must be `cursor:`, followed by a cursor of this feed or by nothing",
             )),
         }
     }
@@ -375,7 +377,7 @@ fn check_callback(text: &str) -> Result<(), RefusedForm> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(bad(
             NAME,
-            "must not carry a user name or password; use a path that nobody can guess",
+            "must not contain a user name or password. Use a path that nobody can guess",
         ));
     }
     match text.parse::<http::Uri>() {

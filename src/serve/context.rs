@@ -39,6 +39,6 @@ impl ServeContext {
     /// 404, with the way to what there is.
     pub(super) fn unknown(&self, text: &str) -> Refusal {
         let list = self.readers.site().list();
-        Refusal::unknown(format!("{text}; {list} lists the feeds there are"))
+        Refusal::unknown(format!("{text}. {list} lists the feeds"))
     }
 }

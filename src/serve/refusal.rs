@@ -65,7 +65,7 @@ impl Refusal {
     /// 401, with the schemes that would do. It is said of everything that is not public, be it
     /// there or not.
     pub(super) fn unauthenticated(takes_basic: bool) -> Self {
-        let text = "this needs credentials: a user and a password, a token, or WSSE";
+        let text = "this needs credentials. Send a user and password, a token, or WSSE";
         let challenges = challenges(takes_basic).collect();
         Self {
             challenges,
@@ -75,7 +75,7 @@ impl Refusal {
 
     /// 403: a password that everybody on the way could read.
     pub(super) fn plain_http() -> Self {
-        let text = "passwords are not taken over plain HTTP: use https, or a token or WSSE; and change this password, which was sent";
+        let text = "this server takes no passwords over plain HTTP. Use https, a token or WSSE. Change this password, because others could read it";
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
@@ -83,38 +83,37 @@ impl Refusal {
     pub(super) fn no_script() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
-            "private feeds come without `callback`: any page could read them by it",
+            "a private feed cannot be a script, because any page could read it. Leave out `callback`",
         )
     }
 
     /// 403: a feed that a private site has at another address.
     pub(super) fn private_feed(list: &str) -> Self {
-        let text = format!(
-            "the feeds of this site are private; {list} lists them for those who may read them"
-        );
+        let text =
+            format!("the feeds of this site are private. {list} lists them for their readers");
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
     /// 403: a feed at an address that nobody named, at a site that has a private one.
     pub(super) fn unnamed_feed(list: &str) -> Self {
         let text = format!(
-            "everfeed holds back the feed at this address, which may be a private one of this site under another address; {list} lists the \
-             feeds there are. If everybody may read it, the owner of the site names the address in `feeds` of its [[site]]"
+            "everfeed holds back the feed at this address. It may be a private feed of this site under another address. {list} lists \
+             the feeds. If everybody may read this one, the owner can name its address in `feeds` of the [[site]]"
         );
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
     /// 421: a callback of our own hub that leads to us.
     pub(super) fn own_call() -> Self {
-        let text = "this is the hub of this server that asks itself; an address that everfeed answers is never a callback";
+        let text = "this callback leads back to the hub itself. Give a callback that is not an address of everfeed";
         Self::new(StatusCode::MISDIRECTED_REQUEST, text)
     }
 
     /// 429: too many attempts of the client's address, or for one name from behind it, failed.
     pub(super) fn slow_down(secs: u64) -> Self {
         let text = format!(
-            "too many wrong passwords or tokens were sent from your address; wait {secs} s and send the right one. Behind a proxy that \
-             everfeed is not told of, clients are one address: its operator names the proxy in server.trusted_proxies"
+            "your address has sent too many wrong passwords or tokens. Wait {secs} s and send the right one. Clients behind an \
+             unknown proxy share one address. The operator can name the proxy in server.trusted_proxies"
         );
         Self {
             retry_after_secs: Some(secs),
@@ -124,14 +123,17 @@ impl Refusal {
 
     /// 508: a request of our own that has come back.
     pub(super) fn leads_back() -> Self {
-        let text = "this request was sent from here: the address of an old server leads back to this everfeed; its operator can \
-                    mend that by site.origin or feed.url";
+        let text = "everfeed sent this request to itself, because the address of an old server leads back here. \
+                    The operator has to correct site.origin or feed.url";
         Self::new(StatusCode::LOOP_DETECTED, text)
     }
 
     /// 410: a feed that was taken out of the configuration, and that the store still remembers.
     pub(super) fn gone() -> Self {
-        Self::new(StatusCode::GONE, "this feed is not served any more")
+        Self::new(
+            StatusCode::GONE,
+            "this feed is gone. The operator has removed it. Stop asking for it",
+        )
     }
 
     /// 405, with the methods that are allowed.
@@ -152,7 +154,7 @@ impl Refusal {
             .map(|form| format!("classic.{}", form.suffix()))
             .collect();
         let text = format!(
-            "nothing acceptable: this feed comes as {}; for ordinary readers take {} below it",
+            "this feed does not come in a format of your Accept header. It comes as {}. Ordinary readers take {} below it",
             full.join(" or "),
             classic.join(" or "),
         );
@@ -161,7 +163,7 @@ impl Refusal {
 
     /// 412: the consumer asks for a state that is not the present one.
     pub(super) fn other_state() -> Self {
-        let text = "what is here is not what If-Match or If-Unmodified-Since asks for";
+        let text = "the present state differs from the one in If-Match or If-Unmodified-Since. Ask again without them";
         Self::new(StatusCode::PRECONDITION_FAILED, text)
     }
 
@@ -169,7 +171,7 @@ impl Refusal {
     pub(super) fn slow(secs: u64) -> Self {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,
-            format!("a request body must be here within {secs} seconds"),
+            format!("your request body took longer than {secs} seconds. Send it again, faster"),
         )
     }
 
@@ -177,7 +179,7 @@ impl Refusal {
     pub(super) fn long(bytes_max: usize) -> Self {
         Self::new(
             StatusCode::URI_TOO_LONG,
-            format!("a path with its query holds {bytes_max} bytes at most"),
+            format!("your URL is too long. A path with its query has {bytes_max} bytes at most"),
         )
     }
 
@@ -185,7 +187,7 @@ impl Refusal {
     pub(super) fn too_large(bytes_max: usize) -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a request body holds {bytes_max} bytes at most"),
+            format!("your request body is too large. It may have {bytes_max} bytes at most"),
         )
     }
 
@@ -193,9 +195,9 @@ impl Refusal {
     /// `fails` when it was asked for and did not come.
     pub(super) fn not_ready(secs: u64, fails: bool) -> Self {
         let text = if fails {
-            "the feed was never read: its origin does not answer well; it is asked again"
+            "everfeed has never read this feed, because the publisher's server does not answer well. It tries again. Come back after the time in Retry-After"
         } else {
-            "the feed has not been read from its origin yet, or its archives are being read first"
+            "everfeed is still reading this feed or its archives for the first time. Come back after the time in Retry-After"
         };
         let secs = secs.clamp(*NOT_READY_SECS.start(), *NOT_READY_SECS.end());
         Self::for_now(text, secs)
@@ -203,7 +205,7 @@ impl Refusal {
 
     /// 503: the feeds are being registered, and none of them is known to be there or not.
     pub(super) fn starting(progress: &RegistrationProgress) -> Self {
-        let text = format!("everfeed is starting: {progress}; try again soon");
+        let text = format!("everfeed is starting ({progress}). Try again soon");
         Self::for_now(text, BUSY_SECS)
     }
 
@@ -219,21 +221,25 @@ impl Refusal {
     pub(super) fn busy() -> Self {
         Self {
             ends_connection: true,
-            ..Self::for_now("too many requests are waiting; try again soon", BUSY_SECS)
+            ..Self::for_now(
+                "too many requests are waiting at this server. Try again after the time in Retry-After",
+                BUSY_SECS,
+            )
         }
     }
 
     /// 503: what the sender may read here becomes another part of the feed, or another is being
     /// made.
     pub(super) fn changing() -> Self {
-        let text = "what you may read of this feed is being changed; try again soon";
+        let text = "the operator is changing your access to this feed. Try again soon";
         Self::for_now(text, BUSY_SECS)
     }
 
     /// 429: too many requests of one client are held already.
     pub(super) fn too_many(max: usize) -> Self {
-        let text =
-            format!("{max} requests of your address are waiting, and no more may; try again soon");
+        let text = format!(
+            "{max} requests of your address are waiting already. Close some, or try again soon"
+        );
         Self {
             retry_after_secs: Some(BUSY_SECS),
             ends_connection: true,
@@ -404,21 +410,21 @@ impl From<&StoreError> for Refusal {
             StoreError::MovingOrder => Self::bad(error.to_string()),
             // The cause names files of the machine, and is for the operator.
             StoreError::Away(_) => Self::for_now(
-                "this server cannot reach its store at the moment, through a fault of its own disk or file; it tries again by \
-                 itself, its operator can see the cause, and nothing is lost: try again after the time in Retry-After",
+                "this server cannot reach its store now. The fault is on this server, and the operator can see it. \
+                 Nothing is lost. Try again after the time in Retry-After",
                 BUSY_SECS,
             ),
             StoreError::UnknownFeed(_) => Self::changing(),
             StoreError::Closed => Self::for_now(
-                "this server has closed its store: it is stopping, or its file is not what it was and its operator is told; \
-                 try again after the time in Retry-After",
+                "this server is stopping, or its store file has changed. Its operator can see which. \
+                 Try again after the time in Retry-After",
                 BUSY_SECS,
             ),
             _ => {
                 tracing::error!(error = %error, "The store could not answer a consumer: {error}");
                 Self::new(
                     StatusCode::INTERNAL_SERVER_ERROR,
-                    "the server has a problem of its own; its operator can see it",
+                    "this server has an internal error. The fault is not yours. The operator can see it in the log",
                 )
             }
         }

@@ -117,12 +117,12 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
     )
     .await;
     assert!(kept.contains("http://blog.example/?p=v"), "{kept}");
-    let feed = until(&["usual"], "suspected   ").await;
+    let feed = until(&["usual"], "suspected       ").await;
     for line in [
         "next poll",
-        "because     it answers well",
+        "because         it answers well",
         "missing 1, suspected 1",
-        "history     unknown: its documents name",
+        "history         unknown: its documents name",
     ] {
         assert!(feed.contains(line), "{line}: {feed}");
     }

@@ -552,7 +552,11 @@ async fn the_command_and_the_signal_reload_a_running_process() {
     site.write(&[("blog", "")]);
     let nobody = everfeed(&["reload"], &site);
     assert_eq!(nobody.code, 1);
-    assert!(nobody.err.contains("no everfeed answers at 127.0.0.1:"));
+    assert!(
+        nobody
+            .err
+            .contains("everfeed is not running (nothing listens on 127.0.0.1:")
+    );
 
     let mut serve = site.place.command(EVERFEED, &["serve"]);
     let mut running = site.place.start(serve.env("RUST_LOG", "error"));

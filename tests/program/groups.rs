@@ -282,15 +282,15 @@ async fn a_group_that_cannot_be_meant_is_refused_with_what_would_do() {
     };
     check(
         &group("b", "[\"b\"]", ""),
-        "a feed or another group has that name",
+        "a feed or another group has this name",
     );
     check(
         &(group("g", "[\"b\"]", "") + &group("g", "[\"b\"]", "")),
-        "a feed or another group has that name",
+        "a feed or another group has this name",
     );
     check(
         &(group("g", "[\"b\"]", "") + &group("h", "[\"g\"]", "")),
-        "only feeds are members of groups",
+        "Only feeds can be members",
     );
     check(&group("g", "[]", ""), "group.g.members: found no member");
     check(
@@ -310,7 +310,7 @@ async fn a_group_that_cannot_be_meant_is_refused_with_what_would_do() {
         &group("g", "[\"category:x\"]", ""),
         "no feed has this name or category",
     );
-    check(&group("g", "[\"b\", \"b\"]", ""), "a member is named once");
+    check(&group("g", "[\"b\", \"b\"]", ""), "name each member once");
     check(&group("g", "\"b\"", ""), "give a list of names of feeds");
     check(
         &group("g", "[\"b\"]", "member = 1"),
@@ -340,7 +340,7 @@ async fn a_group_that_cannot_be_meant_is_refused_with_what_would_do() {
         .unwrap_err()
         .to_string();
     assert!(
-        told.contains("parts of feed `b` are shown to some readers only"),
+        told.contains("some readers see only parts of feed `b`"),
         "{told}"
     );
     let good = group("g", "[\"a\", \"category:friends\"]", "access = [\"alice\"]");

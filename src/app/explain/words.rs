@@ -66,17 +66,17 @@ pub const fn stage(stage: MemberStage) -> &'static str {
 /// The owner of a fault.
 pub fn whose(kind: &FaultKind) -> &'static str {
     match (kind.whose(), kind) {
-        (Whose::Configuration, _) => "that is for you to mend, in the configuration",
-        (Whose::Network, _) => "that lies in the network on the way, or in its name servers",
+        (Whose::Configuration, _) => "the fault is in your configuration",
+        (Whose::Network, _) => "the fault is in the network on the way, or in its name servers",
         (
             Whose::Upstream,
             FaultKind::NoAnswer {
                 cause: Some(NoAnswerCause::Timeout | NoAnswerCause::Connect),
                 ..
             },
-        ) => "that is the publisher's fault, or lies in the network on the way",
-        (Whose::Upstream, _) => "that is the publisher's fault",
-        (Whose::Ours, _) => "that is our own fault, not the publisher's",
+        ) => "the fault is the publisher's, or the network's on the way",
+        (Whose::Upstream, _) => "the fault is the publisher's",
+        (Whose::Ours, _) => "the fault is everfeed's, not the publisher's",
     }
 }
 

@@ -197,10 +197,10 @@ fn header((name, value): (&HeaderName, &HeaderValue)) -> Option<(String, String)
 fn unanswered(name: &str, failure: &Failure) -> Trouble {
     let fault = match (failure.whose(), failure.status()) {
         (Whose::Ours, _) => "the fault is on this side",
-        (Whose::Configuration, _) => "that is for you to mend, in the configuration",
+        (Whose::Configuration, _) => "the fault is in your configuration",
         (Whose::Network, _) => "the fault lies in the network on the way",
         (Whose::Upstream, Some(_)) => "the fault is the publisher's",
-        (Whose::Upstream, None) => "the fault is the publisher's or lies in the network on the way",
+        (Whose::Upstream, None) => "the fault is the publisher's, or the network's on the way",
     };
     let wait = failure.retry_after_secs;
     let wait = wait.map(|secs| format!(", who wants to be left alone for {secs} s"));

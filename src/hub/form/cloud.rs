@@ -33,7 +33,7 @@ impl CloudRequest {
             _ => {
                 return Err(bad(
                     "protocol",
-                    "must be http-post or https-post: XML-RPC and SOAP are not spoken here",
+                    "must be http-post or https-post. This hub does not speak XML-RPC or SOAP",
                 ));
             }
         };
@@ -53,14 +53,14 @@ impl CloudRequest {
             (None, None) => {
                 return Err(bad(
                     "domain",
-                    "is missing, and your address is not known here",
+                    "is missing, and this hub does not see your address. Send `domain`",
                 ));
             }
         };
         let slash = if path.starts_with('/') { "" } else { "/" };
         let url = format!("{scheme}://{host}:{port}{slash}{path}");
         if url.len() > CALLBACK_BYTES_MAX {
-            return Err(bad("path", "is too long: its URL takes 2048 bytes at most"));
+            return Err(bad("path", "is too long. Its URL has 2048 bytes at most"));
         }
         absolute("path", &url)?;
         if url.parse::<http::Uri>().is_err() {
@@ -88,7 +88,7 @@ impl Form {
             return Err(RefusedForm::Missing(NAME));
         }
         if numbered.len() > TOPICS_MAX {
-            return Err(bad(NAME, "and its like are given more than 20 times"));
+            return Err(bad(NAME, "and the other urls are given more than 20 times"));
         }
         for (_, url) in &numbered {
             check_topic(NAME, url)?;
@@ -217,10 +217,7 @@ mod tests {
             check("url1", value);
         }
         let rpc = parsed(&[("protocol", "xml-rpc")]).unwrap_err().to_string();
-        assert!(
-            rpc.contains("XML-RPC and SOAP are not spoken here"),
-            "{rpc}"
-        );
+        assert!(rpc.contains("does not speak XML-RPC or SOAP"), "{rpc}");
         let call = CloudRequest::parse(Some("text/xml"), b"<methodCall/>", None);
         assert_eq!(call, Err(RefusedForm::NotAForm));
     }

@@ -245,7 +245,7 @@ async fn what_cannot_be_registered_is_refused_with_a_reason() {
         (
             with("protocol", "xml-rpc"),
             400,
-            "XML-RPC and SOAP are not spoken here",
+            "does not speak XML-RPC or SOAP",
         ),
         (
             with("domain", "127.0.0.1"),

@@ -469,5 +469,8 @@ async fn hints_beyond_the_budget_are_told_why_and_may_be_turned_off() {
     })
     .await;
     let (status, text) = rig.ask(&hint).await;
-    assert_eq!((status, text.contains("turned off")), (403, true));
+    assert_eq!(
+        (status, text.contains("takes no publish hints")),
+        (403, true)
+    );
 }

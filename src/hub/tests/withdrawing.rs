@@ -12,7 +12,7 @@ async fn a_withdrawn_feed_takes_no_subscriptions_and_says_why() {
     let (status, text) = rig.ask_to("subscribe", &[]).await;
     assert_eq!(status, 410);
     assert!(
-        text.contains("hub.topic") && text.contains("not served any more"),
+        text.contains("hub.topic") && text.contains("is gone"),
         "{text}"
     );
     let other = [

@@ -246,7 +246,10 @@ where
             mark.is_on(request.headers()) || mark.is_on_delivery(request.headers())
         };
         if let Some(mark) = self.mark.as_ref().filter(is_ours) {
-            let mut answer = refusal(StatusCode::LOOP_DETECTED, "this request was sent from here");
+            let mut answer = refusal(
+                StatusCode::LOOP_DETECTED,
+                "everfeed sent this request to itself",
+            );
             mark.put_on(answer.headers_mut());
             return ready(Ok(answer)).boxed();
         }

@@ -350,7 +350,7 @@ async fn a_feed_that_is_served_no_longer_answers_410_and_holds_nobody() {
         "/feeds/blog/classic.rss",
     ] {
         let answer = site.get(target).await;
-        let is_told = answer.text().contains("this feed is not served any more");
+        let is_told = answer.text().contains("this feed is gone");
         assert_eq!(
             (answer.status, is_told),
             (410, true),

@@ -217,7 +217,7 @@ async fn a_private_feed_of_an_open_site_is_as_private() {
             let got = get(&sidecar, other, user).await;
             assert_eq!(&got[9..12], "403", "{other}: {got}");
             assert!(
-                !got.contains("One") && got.contains("`feeds` of its [[site]]"),
+                !got.contains("One") && got.contains("`feeds` of the [[site]]"),
                 "{got}"
             );
         }
