@@ -92,6 +92,7 @@ impl<'a> Binder<'a> {
         }
     }
 
+    // Decides: Which item does an entry belong to?
     /// Binds the parsed entries of a document. Of several that are one item, the latest updated is
     /// kept (LEGACY I-3). `elsewhere` are items that other documents show at the same time.
     pub(super) fn bind(

@@ -113,6 +113,7 @@ impl<'a> FloodLimiter<'a> {
         }
     }
 
+    // Decides: Must an edit wait, because its entry changes with every poll?
     /// Takes note of an entry, and tells in how many polls running its content has changed, this
     /// one included.
     pub(super) fn meet(&mut self, bound: &BoundEntry<'_>) -> u16 {
@@ -300,6 +301,7 @@ impl DeferredEdit {
     }
 }
 
+// Decides: Is an entry an older copy of what is held?
 /// True when an entry was changed before what is held was, by its publisher's own word. A copy that
 /// lags behind was published at the same time; dates that are all others, or cut to the minute,
 /// were changed on purpose.
