@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
 const NET_BITS: u32 = 64;
 
+// Decides: Which addresses are one client?
 /// The address by which a client is counted: its own, or that of its network in version 6.
 pub fn client_net(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

@@ -153,6 +153,7 @@ impl Config {
         Self::from_text(Path::new(name), text, [], |_| Vec::new())
     }
 
+    // Decides: Which mistakes of a configuration are told?
     /// Reads a text, and finds every mistake in it. `beside` looks for those outside of the text.
     fn from_text(
         file: &Path,

@@ -176,6 +176,7 @@ impl Config {
         Ok(())
     }
 
+    // Decides: For how many readers does a subscriber speak?
     /// True for a callback whose word on the number of its readers counts.
     fn may_speak_for_many(&self, callback: &str) -> bool {
         let Ok(callback) = Url::parse(callback) else {

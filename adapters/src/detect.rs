@@ -190,6 +190,7 @@ pub enum Beginning {
     Binary,
 }
 
+// Decides: Is the beginning of an answer a feed?
 /// Tells the beginning of a body, of whatever media type, by the names of its elements or by the
 /// version of JSON Feed. Namespaces of the root element are not looked at: some reader takes a
 /// `feed` of any for one. `is_code` for a script and the like, which may have tags in its strings.
@@ -402,6 +403,7 @@ fn title(text: &str) -> Option<String> {
 /// Limit of an address that a document names as its new one, bytes.
 const ADDRESS_BYTES_MAX: usize = 2048;
 
+// Decides: Does a document without a feed say that the feed has moved?
 /// The address that a `redirect` names.
 fn moved(text: &str) -> Option<String> {
     let address = present(&text_of_first(text, "newLocation")?)?;

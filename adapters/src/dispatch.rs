@@ -49,6 +49,7 @@ fn finish(mut draft: Draft<'_>) -> (Entry, Notes) {
     draft.finish()
 }
 
+// Decides: Which format or extension reads an element?
 /// Sends one child of an entry to the vocabulary that knows it; an element that none understands is
 /// kept as it is.
 fn take(child: Element, draft: &mut Draft<'_>) {

@@ -175,6 +175,7 @@ impl AcmeAuthority {
         Ok(account)
     }
 
+    // Decides: How does an authority see that a name is ours?
     /// Answers the challenges of all names that are not proven yet, and says so.
     async fn answer_challenges(
         &self,

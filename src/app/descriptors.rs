@@ -47,6 +47,7 @@ impl Descriptors {
         Self { files_max }
     }
 
+    // Decides: How many connections may consumers have?
     /// Connections of consumers at once: those that are configured, or as many as leave room for
     /// the store, publishers, callbacks and the operator.
     pub(super) fn connections_max(self, config: &Config) -> usize {

@@ -123,6 +123,7 @@ impl SiteWatch {
         }
     }
 
+    // Decides: Which feeds does a site have?
     /// Looks once, and takes in the feeds that are new. One that is not shown any more stays: its
     /// memory is ours to keep.
     async fn look(&self) -> Result<(), Failure> {

@@ -105,6 +105,7 @@ impl PostNames {
         Ok(false)
     }
 
+    // Decides: What still shows a post that was removed of one feed?
     /// The feeds that hold the post, by name, and of each the groups that show it.
     pub(super) async fn still_held(
         &self,

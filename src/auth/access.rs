@@ -21,6 +21,7 @@ pub enum AccessSettings {
 pub const ACCESS_WANTED: &str =
     "give \"public\", \"private\" (every user), or a list of users such as [\"alice\", \"bob\"]";
 
+// Decides: May a principal read a feed?
 /// True when a principal, `None` for nobody known, may read what has these settings.
 pub fn may_read(principal: Option<&Principal>, access: &AccessSettings) -> bool {
     match (access, principal) {

@@ -190,6 +190,7 @@ impl Authenticator {
         self.accounts.borrow().accounts.knows(principal)
     }
 
+    // Decides: Are credentials good?
     /// Checks the credentials of a request from an address.
     pub async fn check(&self, credentials: &Credentials, client: Option<IpAddr>) -> AuthVerdict {
         let verdict = match credentials {

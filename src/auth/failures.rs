@@ -59,6 +59,7 @@ pub(super) struct FailureTable {
 }
 
 impl FailureTable {
+    // Decides: Which failed attempts must wait?
     /// Counts an attempt as failed before it is made; seconds to wait if there were too many. One
     /// that turns out well is taken back: attempts that are made at once are counted all the same.
     pub(super) fn charge(&mut self, attempt: Attempt<'_>, now_us: u64) -> Result<(), u64> {

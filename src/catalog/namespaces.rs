@@ -49,6 +49,7 @@ impl AllStoredIds {
         self.stored.get(name)
     }
 
+    // Decides: With which namespace are the ids of a feed made?
     /// The namespaces of these feeds, in their order. A feed that holds items keeps the one that
     /// they were made with, whatever its URL is now; one without takes that of its settings, unless
     /// another feed holds it. A new feed at the address of one that was removed gets one of its

@@ -61,6 +61,7 @@ impl ReadGate {
             .is_some_and(|feed| is_open_to(feed, principal))
     }
 
+    // Decides: Does a request under way keep its right to read?
     /// The same for a principal that was remembered.
     pub fn still_admits(&self, principal: Option<PrincipalId>, feed: FeedNo) -> bool {
         self.still_known(principal)

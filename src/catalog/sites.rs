@@ -26,6 +26,7 @@ pub struct ProxiedSite {
 }
 
 impl ProxiedSite {
+    // Decides: Which sites lead to a server with a private feed?
     /// True for a site by which documents of a private feed could come: its origin has one, of
     /// whatever site it is, or one is known by its host.
     pub fn leads_to_any_of(&self, places: &PrivatePlaces, public_url: &Url) -> bool {
@@ -81,6 +82,7 @@ impl Sites {
         self.all.iter()
     }
 
+    // Decides: Which site is a request for?
     /// The site that a request is for.
     pub fn of(&self, request: &Parts) -> Option<&Arc<ProxiedSite>> {
         // Asked several times with every request: one site of every host, the usual case, needs no

@@ -131,6 +131,7 @@ impl CatalogSnapshot {
         self.parts.values().flatten().map(|(_, no)| *no)
     }
 
+    // Decides: Which part of a feed does a principal see?
     /// The feed that a principal, `None` for nobody known, reads under the name of a feed: the feed
     /// itself, or a part of it; `None` for nothing. All who read anything ask this first (SF-131).
     pub fn read_by(&self, feed: &RegisteredFeed, principal: Option<&Principal>) -> Option<FeedNo> {
@@ -222,6 +223,7 @@ impl CatalogSnapshot {
         self.feed_no(*self.by_place.get(&site)?.get(path)?)
     }
 
+    // Decides: Which addresses of a site could be that of a private feed?
     /// The private feed that a server may take a path of the site of this number for, however it is
     /// spelt; and true where the path is that of the feed itself, not one below it.
     pub fn guarded_place(&self, site: usize, path: &str) -> Option<(&Arc<RegisteredFeed>, bool)> {

@@ -185,6 +185,7 @@ struct Place {
 }
 
 impl Place {
+    // Decides: Which way fits a blog, below, in front or beside?
     /// The way that fits, and why.
     fn way(&self) -> (Way, &'static str) {
         if self.is_near {

@@ -138,6 +138,7 @@ async fn repeated(
     }
 }
 
+// Decides: Did a hub take a ping?
 /// The meaning of a hub's answer.
 fn told(hub: &Url, reply: Result<HubReply, HubSilence>) -> Told {
     let refused = |why, may_pass| Told::Refused { why, may_pass };

@@ -100,6 +100,7 @@ pub(super) fn give(key: &str) -> String {
     format!("give {}", values.unwrap_or("a value of another kind"))
 }
 
+// Decides: Which keys take effect at a reload?
 /// The effect of a setting, by its key: `server.listen`, `feed.poll.min_secs`. A key that is not in
 /// the table waits for a restart, since nothing is known to take it while running.
 pub fn effect(key: &str) -> Effect {

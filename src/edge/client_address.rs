@@ -57,6 +57,7 @@ pub fn client_address(
     Some(client)
 }
 
+// Decides: Which address may stand for many clients?
 /// True when the address of a client may stand for many: a local or private peer that is no trusted
 /// proxy may be a proxy that nobody named, and a trusted one may name nobody.
 pub fn may_be_many(peer: IpAddr, client: IpAddr, trusted: &[IpNet]) -> bool {

@@ -102,6 +102,7 @@ impl Connections {
         });
     }
 
+    // Decides: Which connections give way when memory runs short?
     /// Ends the connections that read nothing while others wait for memory.
     async fn give_way(&self, budget: &ByteBudget) {
         loop {

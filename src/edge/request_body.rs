@@ -86,6 +86,7 @@ impl Drop for RequestBody {
 pub(super) struct LeftBody(Option<Arc<Mutex<Option<Incoming>>>>);
 
 impl LeftBody {
+    // Decides: When does a connection end behind an answer?
     /// True when nothing is left: all was read, or it is still being read, or what is left is short
     /// and there already. Nothing is waited for, and a client that waits to be asked for its body
     /// (`expects`) is not asked.

@@ -163,6 +163,7 @@ impl Filter {
         matches!(self, Self::Terms(terms) if terms.deletion == Deletion::Only)
     }
 
+    // Decides: Is a reader shown a post for what is gone?
     /// True where nothing that is gone was asked for, by `deleted=no`.
     pub fn asks_for_live_alone(&self) -> bool {
         match self {
@@ -232,6 +233,7 @@ impl Filter {
         }
     }
 
+    // Decides: Which items does a filter show?
     /// True when it shows an item of this feed.
     pub fn shows(&self, item: &Item, feed: &FeedRecord) -> bool {
         self.shows_folded(item, feed, &ItemWords::default())
@@ -329,6 +331,7 @@ pub fn is_shown_as_left(item: &Item, order: Order) -> bool {
     order == Order::MODIFIED && item.modified > item.created
 }
 
+// Decides: What becomes of a changed item that is not in a view?
 /// The tombstone in whose form a view shows that a changed item is not in it: with its id and its
 /// dates, and nothing else.
 pub fn left_view(item: &Item) -> Item {

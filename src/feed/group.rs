@@ -133,6 +133,7 @@ impl GroupRecord {
     }
 }
 
+// Decides: Are items of two members one post?
 /// Name of a post among those of a group: two members that give one id and one link hold one post,
 /// campaigns in the link aside. `None` for an item without a link, since ids such as `1` are given
 /// by many.

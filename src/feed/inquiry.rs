@@ -83,6 +83,7 @@ impl Inquiry {
         }
     }
 
+    // Decides: What must be known of a feed before a document is decided on?
     /// Next need. Witnesses are asked for when every key is answered, and of a feed that holds
     /// anything.
     pub fn next(mut self) -> Needs {

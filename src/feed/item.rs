@@ -203,6 +203,7 @@ pub enum Reason {
 }
 
 impl Content {
+    // Decides: Does a forgotten item come back?
     /// True for an item that its operator here had removed.
     pub const fn is_forgotten(&self) -> bool {
         matches!(
@@ -331,6 +332,7 @@ impl Item {
     }
 }
 
+// Decides: Where does an item stand by its date of publication?
 /// The date of an item in the order of publication: the publisher's, else that of its last change
 /// by its content (never after our own T of it), else its first sight.
 pub fn listed(
@@ -375,6 +377,7 @@ const UNSET_US: i64 = 14 * 3600 * 1_000_000;
 /// The second that 32 bits with a sign begin with: 1901-12-13T20:45:52Z.
 const OVERFLOWN_US: i64 = i32::MIN as i64 * 1_000_000;
 
+// Decides: Which dates are shown?
 /// An upstream date that can be believed enough to show it. It never influences T. LEGACY section 4
 /// begins with 1990; but old letters and papers are published with their own dates.
 pub fn plausible(at_us: Option<i64>) -> Option<Moment> {

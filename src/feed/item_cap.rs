@@ -31,6 +31,7 @@ pub fn escaped_bytes(text: &[u8]) -> usize {
     text.len() + text.chunks(SUMMED).map(sum).sum::<usize>()
 }
 
+// Decides: How long may an item be, and what is left out?
 /// An entry without the parts that make it too long, which are named in its content; `None` for one
 /// that fits.
 pub fn shortened(entry: &Entry, bytes_max: usize) -> Option<Arc<Entry>> {

@@ -245,6 +245,7 @@ pub enum Unanswerable<E> {
 /// asked for.
 const ROWS_EXPECTED: usize = 64;
 
+// Decides: Which items are on a page, and where does it end?
 /// Answers a question with at most two look-ups for checking cursors and one walk.
 pub fn select<L: Listing>(
     listing: &L,
@@ -354,6 +355,7 @@ struct Resolved {
     degraded: Option<Degraded>,
 }
 
+// Decides: What happens with a cursor that cannot be applied?
 fn resolve<L: Listing>(
     listing: &L,
     position: Option<&Position>,

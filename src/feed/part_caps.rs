@@ -24,6 +24,7 @@ pub(super) const WORD_BYTES_MAX: usize = 256;
 /// A short part of a title or a name that was cut ends so.
 const CUT: &str = "\u{2026}";
 
+// Decides: How long may an id, a link, a name, a date or a tag be?
 /// An entry whose short parts are within their limits; `None` for one whose parts are already.
 pub fn within_caps(entry: &Entry) -> Option<Entry> {
     let mut short = entry.clone();

@@ -149,6 +149,7 @@ impl WindowState {
         of_tombstones.chain(self.absence.next_check_at()).min()
     }
 
+    // Decides: What goes when an item is removed for good?
     /// The same without anything of an item, as if it had never been in a document.
     pub fn without(mut self, id: ItemId) -> Self {
         self.entries.retain(|row| row.id != id);

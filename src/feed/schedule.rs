@@ -204,6 +204,7 @@ impl PollState {
         }
     }
 
+    // Decides: Which part of the poll state survives a changed URL?
     /// The saved state as it counts after a restart: a feed that is not due stays so (FRB 015,
     /// 037), unless its URL or its policy has changed, or the clock went back.
     pub fn resumed(mut self, url: &str, policy: &Policy, now: Stamp) -> Self {
@@ -318,6 +319,7 @@ impl PollState {
         at
     }
 
+    // Decides: Does the next request carry validators?
     /// Plan of the next request. The configured URL is asked at least once a week, unconditionally,
     /// so that a redirect that was taken back is noticed, and so that no validator hides a deletion
     /// for ever; every `audit_secs` while something is missed.

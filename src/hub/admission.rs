@@ -50,6 +50,7 @@ impl Admission {
         }
     }
 
+    // Decides: May a client subscribe again now?
     /// Lets a client subscribe to so many topics.
     pub(super) fn subscribe(&self, client: ClientNet, topics: usize) -> Result<(), Throttled> {
         self.subscribers.admit_now(&client.key(), cost(topics))

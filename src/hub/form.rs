@@ -367,6 +367,7 @@ fn text(raw: &[u8]) -> Option<String> {
         .map(Cow::into_owned)
 }
 
+// Decides: Which callbacks are allowed?
 /// An absolute http or https URL without a fragment (P03-5), which can be sent as it stands.
 fn check_callback(text: &str) -> Result<(), RefusedForm> {
     const NAME: &str = "hub.callback";

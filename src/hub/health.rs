@@ -79,6 +79,7 @@ impl DestinationHealth {
         self.slow = BRISK_AGAIN;
     }
 
+    // Decides: When is a callback host slow, or left alone?
     /// Takes in the end of a request.
     pub(super) fn ended(&mut self, ending: Ending, now: Instant) {
         match ending {

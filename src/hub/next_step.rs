@@ -79,6 +79,7 @@ pub(super) enum PushStage {
     UnderWay,
 }
 
+// Decides: What does a subscription do next?
 /// Decides what is due.
 pub(super) fn next(
     sub: &Subscription,

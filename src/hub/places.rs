@@ -168,6 +168,7 @@ impl PlaceRoom {
         used.or_insert_with(Used::new)
     }
 
+    // Decides: Which callback host gets the next place?
     fn has_place(&self, destination: &Destination) -> bool {
         let Some(used) = self.used.get(destination) else {
             return true;

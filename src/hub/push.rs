@@ -68,6 +68,7 @@ pub(super) struct Advance {
     pub(super) on_behalf_of: Option<u32>,
 }
 
+// Decides: What is pushed, and when is it read?
 /// Delivers the page after `push.acked`, when there is one.
 pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
     match attempt(&shared, push).await {

@@ -222,6 +222,7 @@ impl RecordSettings {
     }
 }
 
+// Decides: What is recorded besides documents, so that `replay` ends as the run did?
 /// Keeps an answer about a feed, if the feed is recorded: without it, its documents play to another
 /// end. One that cannot be kept counts all the same.
 pub(super) async fn record_answer(feed: &FeedSpec, answer: RecordedAnswer) -> Result<(), Failure> {

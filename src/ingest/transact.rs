@@ -55,6 +55,7 @@ pub(super) enum Decision<T> {
     Moved,
 }
 
+// Decides: What happens if the feed changed while it was decided on?
 /// Reads the feed, decides and commits, until a commit meets the revision that it was decided on.
 /// `None` when there was nothing to commit. `during` says in the error what the feed did not stand
 /// still for.

@@ -65,6 +65,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
+    // Decides: Which fault is a failed request?
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {

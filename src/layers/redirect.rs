@@ -232,6 +232,7 @@ fn target(from: &Url, reply: &Reply, known_as: Option<&KnownAs>) -> Result<Url, 
     }
 }
 
+// Decides: Where are credentials sent?
 /// True for a URL of the same origin in the folder of the first, or below it: the space that
 /// credentials are for (RFC 7617 section 2.2).
 pub fn is_below(first: &Url, url: &Url) -> bool {
@@ -242,6 +243,7 @@ pub fn is_below(first: &Url, url: &Url) -> bool {
     first.origin() == url.origin() && url.path().starts_with(folder)
 }
 
+// Decides: Is a redirect followed?
 /// The request of the next hop (RFC 9110 section 15.4): what it carried, less what was meant for
 /// one origin.
 fn onward(mut request: Request, status: StatusCode, trail: &Trail) -> Result<Request, BadRedirect> {

@@ -73,6 +73,7 @@ pub(super) struct HintBudget {
 }
 
 impl HintBudget {
+    // Decides: Is a publish hint heard?
     /// Takes a hint and pays for it, or ignores it.
     pub(super) fn take(&mut self, now: Stamp) -> HintFate {
         // Each hour without hints makes one wrong one forgotten.

@@ -173,6 +173,7 @@ impl<E> FairPlaces<E> {
         self.held.get(&holder).map_or(0, |held| held.places.len())
     }
 
+    // Decides: Who loses a place at an origin when they run short?
     /// Takes a place. Above four fifths of them, the client with most loses the one that got on
     /// least lately, though never its only one, unless that has stalled and none is free. `None`
     /// when none is free, and for a client that has just lost one and would lose the next.

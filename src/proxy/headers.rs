@@ -119,6 +119,7 @@ pub(super) fn is_web_socket(headers: &HeaderMap) -> bool {
     has(headers, &UPGRADE, "websocket")
 }
 
+// Decides: Which headers does an origin get?
 /// Makes the headers of a request those that the origin gets.
 pub(super) fn towards_origin(parts: &mut Parts, peer: ProxyPeer) {
     let upgrade = upgrade(&parts.headers, parts.version);
@@ -145,6 +146,7 @@ pub(super) fn towards_origin(parts: &mut Parts, peer: ProxyPeer) {
     add_via(headers, parts.version);
 }
 
+// Decides: Which answers of an origin have no clear end?
 /// The fault of an answer whose body has no one end: its framing is hop-by-hop, and what would go
 /// on is cut, or holds what is no part of it (RFC 9112 section 6.3).
 pub(super) fn framing_fault(headers: &HeaderMap) -> Option<&'static str> {
@@ -162,6 +164,7 @@ pub(super) fn framing_fault(headers: &HeaderMap) -> Option<&'static str> {
     }
 }
 
+// Decides: Which headers of an origin does a reader get?
 /// Makes the headers of an answer those that the reader gets. Those of an upgrade stay, and those
 /// by which one is demanded (RFC 9110 section 15.5.22).
 pub(super) fn towards_reader(headers: &mut HeaderMap, version: Version, status: StatusCode) {

@@ -131,6 +131,7 @@ impl SiteOrigin {
         }
     }
 
+    // Decides: Is a request sent to the origin once more?
     /// Sends a request and waits for the head of its answer. One without a body that may be
     /// repeated is sent once more when it met a connection that was being closed, by a new
     /// connection. It is given up when its place is taken away.

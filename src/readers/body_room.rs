@@ -20,6 +20,7 @@ pub(super) struct BodyRoom {
 }
 
 impl BodyRoom {
+    // Decides: Is there memory for an answer?
     /// Room for so many bytes of answers, beside those that are kept.
     pub(super) fn new(answers_bytes_max: usize, kept_bytes_max: u64) -> Self {
         let ordinary = answers_bytes_max / ORDINARY_SHARE;

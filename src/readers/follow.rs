@@ -140,6 +140,7 @@ impl Follower {
         }
     }
 
+    // Decides: Which changes does a waiter with a filter pass without a read?
     /// Passes the changes since the last look, if the view shows none of them: then it is as it
     /// was, and nothing is read, counted or rendered for it alone. The page of what was passed has
     /// no items; there is none where the position stays. `None` when the view has to be read.

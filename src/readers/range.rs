@@ -15,6 +15,7 @@ use crate::feed::{
 pub(super) const INLINE_ITEMS_MAX: usize = 100;
 
 impl Readers {
+    // Decides: Is the store read on the thread that asks, or beside it?
     /// The items in the range of a read that a filter shows. A read is fresh when nothing but what
     /// was just committed can be in it.
     pub(super) async fn range(

@@ -246,6 +246,7 @@ impl<'a> ShownChannel<'a> {
         })
     }
 
+    // Decides: Which foreign elements of a channel come out again?
     /// Writes the elements of a feed that no field of its metadata covers. `is_own` is true for
     /// un-namespaced names that mean something in the syntax itself, whose writer has said it.
     pub(super) fn elements(self, xml: &mut Xml, is_own: fn(&str) -> bool, declared: &[Declared]) {

@@ -75,6 +75,7 @@ pub(super) fn nodes(mut nodes: Vec<Node>) -> Vec<Node> {
     nodes
 }
 
+// Decides: Which markup is left out because it would run?
 /// An element without what runs in it; `None` for one that is script itself.
 pub(super) fn element(element: &Element) -> Option<Cow<'_, Element>> {
     if is_script(element) {

@@ -24,6 +24,7 @@ pub struct LegacyLinks {
     pub cloud: Option<CloudPlace>,
 }
 
+// Decides: Which format is pushed to subscribers of an old address?
 /// The form of what subscribers to the address of a document in a syntax are pushed: the same
 /// syntax, for ordinary readers. `None` where nothing is pushed.
 pub fn pushed(syntax: LegacySyntax) -> Option<Representation> {
@@ -36,6 +37,7 @@ pub fn pushed(syntax: LegacySyntax) -> Option<Representation> {
     }
 }
 
+// Decides: Where do our links go in an old document?
 /// A document with links in it; `None` when it has to stay as it is: another syntax, an encoding
 /// whose markup is not ASCII, JSON that is none, or no place for them before it breaks.
 pub fn with_links(document: &[u8], syntax: LegacySyntax, links: &LegacyLinks) -> Option<Vec<u8>> {

@@ -51,6 +51,7 @@ pub(super) fn items<'a>(
 }
 
 impl<'a> ItemProjection<'a> {
+    // Decides: Who is shown a tombstone?
     /// `None` for a tombstone before ordinary readers (DESIGN section 3).
     pub(super) fn of(item: &'a Item, audience: Audience) -> Option<Self> {
         match &item.content {
@@ -162,6 +163,7 @@ impl<'a> ShownPost<'a> {
         self.entry.links.iter().filter_map(ShownLink::of)
     }
 
+    // Decides: Which link of a post comes out, in every format?
     /// The permalink: the first `alternate` link to a page that may be followed, else to anything.
     pub(super) fn permalink(self) -> Option<Cow<'a, str>> {
         self.alternates()

@@ -165,6 +165,7 @@ impl Syntax {
         Self::Html,
     ];
 
+    // Decides: Which syntaxes, suffixes and media types are there?
     /// The table: each writer has its row.
     const fn row(self) -> &'static SyntaxRow {
         match self {

@@ -6,6 +6,7 @@ use super::xml;
 use everfeed_adapters::text::uri::{is_image_data, may_be_followed};
 use std::borrow::Cow;
 
+// Decides: Which links of a publisher are published?
 /// The URL of a link as it may stand in a document. `None` when nothing is left of it, or when it
 /// would run something or lead to what nobody knows: `javascript:` in an upstream's link is no
 /// link.

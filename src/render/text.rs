@@ -34,6 +34,7 @@ pub(super) fn title(entry: &Entry) -> Option<Cow<'_, str>> {
         .filter(|title| !title.is_empty())
 }
 
+// Decides: What is the title of a post without one?
 /// The first words of a post, of its summary or else of its content: a title for formats that
 /// demand one where the post has none (LEGACY D-1). At most [`LEAD_CHARS_MAX`] characters, whole
 /// words where they are not longer than that, and an ellipsis when more follow.

@@ -441,6 +441,7 @@ impl Site {
         format!("{}{endpoint}", self.root)
     }
 
+    // Decides: Which URL is which view?
     /// The endpoint that the path of a request names, below a secret or not. Whatever stands before
     /// the prefix in the public URL, a front proxy has taken off.
     pub fn endpoint(&self, path: &str) -> Option<Endpoint> {

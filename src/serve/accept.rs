@@ -22,6 +22,7 @@ enum Fit {
     Exact,
 }
 
+// Decides: Which representation answers an `Accept`?
 /// The representation to send where the URL names none (SF-48): a page for whoever would rather
 /// have one, Atom when nothing is asked, JSON under JSON-P, `None` when nothing that we have is
 /// acceptable. Quality is in thousandths.

@@ -193,6 +193,7 @@ impl ServeContext {
         })
     }
 
+    // Decides: Who sends a request, and is it admitted?
     async fn caller(&self, request: &Parts, endpoint: &Endpoint) -> Result<Caller, Refusal> {
         let catalog = self.gate.catalog.snapshot();
         let feed = endpoint.name().and_then(|name| catalog.feed(name));
@@ -329,6 +330,7 @@ impl ServeContext {
         client_address(&request.extensions, &request.headers, &self.trust.proxies)
     }
 
+    // Decides: Is a password taken over this connection?
     /// True where nobody on the way reads a password: TLS ends here, the peer is this machine, or a
     /// trusted proxy says that its client used TLS (U-2, U-3).
     fn takes_basic(&self, request: &Parts) -> bool {

@@ -77,6 +77,7 @@ impl fmt::Debug for Repeatable {
 /// change it.
 type MemoryKey = Box<[u8]>;
 
+// Decides: Which answers are given again without being made?
 /// The question of a request; `None` for one whose answer is not kept: by its method, its headers
 /// or parameters, or because it is too long.
 fn question<B>(request: &Request<B>) -> Option<MemoryKey> {

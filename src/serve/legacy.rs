@@ -52,6 +52,7 @@ enum LegacyAsk {
 }
 
 impl LegacyRequest {
+    // Decides: Does an old address mean the old document or the Smart Feed?
     /// Reads what a request to a site asks of one of its feeds; `None` for everything else. Nothing
     /// that could be meant for a private feed is something else, however its address is spelt.
     fn of(context: &ServeContext, request: &Parts) -> Option<Self> {

@@ -56,6 +56,7 @@ impl Waiters {
         }
     }
 
+    // Decides: Is a request held, and for how long?
     /// For how long a request may be held (D-11): only with `since` or an explicit `timeout`, and
     /// never a HEAD.
     pub(super) fn hold(&self, method: &Method, query: &Query) -> Option<Duration> {

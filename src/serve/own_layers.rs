@@ -76,6 +76,7 @@ pub(super) const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
 );
 
+// Decides: What may a browser run of an answer?
 /// An answer that a browser takes for what its media type says, and runs nothing of. A copy that is
 /// still good keeps the permissions that it came with: those of a 304 would take their place (RFC
 /// 9111 section 3.2).

@@ -132,6 +132,7 @@ impl Handler for OwnCalls {
     }
 }
 
+// Decides: Is a path ours or the site's?
 /// True for an endpoint at which we have something: a site may have pages of its own at
 /// `/feeds/...`, and its front page.
 fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> bool {

@@ -40,6 +40,7 @@ const FEEDS_MAX: usize = 50;
 const NO_METHOD: i32 = -32601;
 const NOT_WELL_FORMED: i32 = -32700;
 
+// Decides: Which calls at `/RPC2` are ours?
 /// True for a request that could be a ping of a site's blog.
 pub(super) fn could_be_ping(context: &ServeContext, request: &Parts) -> bool {
     request.method == Method::POST

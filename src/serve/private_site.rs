@@ -166,6 +166,7 @@ impl ServeContext {
 }
 
 impl FeedGuard {
+    // Decides: Is an answer a private feed at an address that nobody named?
     /// An answer of the origin, unless it is a feed, by what it says or by how it begins: servers
     /// call a document whatever its file is called.
     pub(super) async fn unless_feed(&self, mut response: Response) -> Option<Response> {

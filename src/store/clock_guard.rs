@@ -30,6 +30,7 @@ pub(super) struct ClockGuard {
 }
 
 impl ClockGuard {
+    // Decides: May the clock be right?
     /// Refuses a clock that jumped ahead, or stands before this program was built.
     pub(super) fn check(&self, now: Stamp) -> Result<(), StoreError> {
         let earliest = self

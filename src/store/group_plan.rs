@@ -153,6 +153,7 @@ impl PlannedRows {
     }
 }
 
+// Decides: What does a change of a member do to its groups?
 /// Plans the changes of a group, or of a part, that follow from a commit of a member.
 pub(super) fn follow(
     held: &impl GroupHeld,
@@ -224,6 +225,7 @@ pub(super) fn set(held: &impl GroupHeld, wanted: &WantedGroup) -> Result<Planned
     Ok(planned)
 }
 
+// Decides: How do members join and leave?
 /// Takes up to so many items into a group, or out of it.
 pub(super) fn advance(
     held: &impl GroupHeld,

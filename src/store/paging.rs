@@ -54,6 +54,7 @@ pub(super) struct IndexQuery {
     pub(super) with_changed: bool,
 }
 
+// Decides: How far does a page with a filter look?
 /// Answers a query over a feed's rows.
 pub(super) fn page<L>(rows: L, query: &PageQuery, record: &FeedRecord) -> Result<Page, StoreError>
 where

@@ -72,6 +72,7 @@ impl FormerPlace {
     }
 }
 
+// Decides: Which T does a change get, and may a former driver still commit?
 /// Works a commit out, unless a later writer came before it or it was decided on another state.
 /// T = max(now, last T of the feed + 1 us), change by change.
 pub(super) fn plan(
@@ -305,6 +306,7 @@ impl PlannedCommit {
         Ok(item)
     }
 
+    // Decides: How much is kept of a feed?
     /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at
     /// least as much as it adds is always made, and one that forgets an item.
     fn weigh_items(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {

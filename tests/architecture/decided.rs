@@ -1,162 +1,139 @@
-//! ARCHITECTURE.md, "Where is it decided?": each function of the table is in the file that it
-//! names.
+//! "Where is it decided?": the page of the book is printed from marks in the code, lines
+//! `// Decides: <question>` above the function that decides it.
 
 use crate::tree::repository;
-use std::{collections::BTreeSet, fs};
-use syn::{ImplItem, Item, TraitItem};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    fs,
+    path::Path,
+};
 
-const HEADING: &str = "Where is it decided?";
+const PAGE: &str = "docs/design/decided.md";
+const FOLDERS: [&str; 2] = ["src", "adapters/src"];
+const MARK: &str = "// Decides: ";
+const HEAD: &str = "# Where is it decided?\n\n\
+    One row a rule: the question, and the function that answers it. The page is printed from the lines `// Decides:` in the code.\n\
+    `EVERFEED_WRITE_BOOK=1 cargo test --test architecture decided` writes it.\n";
+
+/// A question, and the function or type below it.
+#[derive(Debug, PartialEq, Eq)]
+struct Decision {
+    question: String,
+    item: String,
+}
+
+/// The marks of a file. A mark without a function or a type below it is an error.
+fn decisions(text: &str) -> Result<Vec<Decision>, String> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let marked = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(at, line)| Some((at, line.strip_prefix(MARK)?)));
+    let read = marked.map(|(at, question)| {
+        let item = lines[at + 1..]
+            .iter()
+            .take_while(|line| !line.is_empty())
+            .filter(|line| !line.starts_with("//") && !line.starts_with('#'))
+            .find_map(|line| item_name(line))
+            .ok_or_else(|| format!("nothing stands below: {question}"))?;
+        let question = question.to_owned();
+        Ok(Decision { question, item })
+    });
+    read.collect()
+}
+
+fn item_name(line: &str) -> Option<String> {
+    let mut words = line.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
+    words.find(|word| ["fn", "struct", "enum", "const"].contains(word))?;
+    // A `const fn` is named behind its second word.
+    words.find(|word| *word != "fn").map(str::to_owned)
+}
+
+/// The files of Rust below a folder, by their paths from the top of the repository.
+fn files(folder: &Path, found: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(repository("").join(folder)).expect("a folder") {
+        let path = folder.join(entry.expect("an entry").file_name());
+        let full = repository("").join(&path);
+        if full.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(full).expect("a file of text");
+            found.insert(path.display().to_string(), text);
+        }
+    }
+}
+
+/// The first two folders of a path, or the one that it has.
+fn part(path: &str) -> String {
+    let folder = path.strip_prefix("adapters/").unwrap_or(path);
+    let depth = path.matches('/').count() - folder.matches('/').count() + 2;
+    let parts: Vec<&str> = path.split('/').take(depth).collect();
+    parts.join("/").trim_end_matches(".rs").to_owned()
+}
+
+/// The page of all marks, and the questions that stand twice.
+fn page(files: &BTreeMap<String, String>) -> Result<String, String> {
+    let mut parts: BTreeMap<String, String> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for (path, text) in files {
+        for decision in decisions(text).map_err(|error| format!("{path}: {error}"))? {
+            let Decision { question, item } = decision;
+            if !seen.insert(question.clone()) {
+                return Err(format!("{path}: asked twice: {question}"));
+            }
+            let name = path.strip_prefix("src/").unwrap_or(path);
+            let rows = parts.entry(part(path)).or_default();
+            let _ = writeln!(rows, "| {question} | [{name}](../../{path}) `{item}` |");
+        }
+    }
+    let mut page = HEAD.to_owned();
+    for (part, rows) in parts {
+        let _ = write!(
+            page,
+            "\n## {part}\n\n| Question | Place |\n|---|---|\n{rows}"
+        );
+    }
+    Ok(page)
+}
 
 #[test]
-fn every_decision_is_where_the_table_says() {
-    let page = fs::read_to_string(repository("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    let rows = rows(&page);
+fn every_decision_is_where_the_page_says() {
+    let mut found = BTreeMap::new();
+    for folder in FOLDERS {
+        files(Path::new(folder), &mut found);
+    }
+    let printed = page(&found).unwrap_or_else(|error| panic!("{error}"));
+    if std::env::var_os("EVERFEED_WRITE_BOOK").is_some() {
+        fs::write(repository(PAGE), &printed).expect("the page is written");
+    }
+    let held = fs::read_to_string(repository(PAGE)).expect("the page");
+    let rows = printed.matches("](../../").count();
+    assert!(rows > 80, "{rows} rows");
     assert!(
-        rows.len() >= 10,
-        "the table under \"{HEADING}\" has {} rows",
-        rows.len()
+        held == printed,
+        "{PAGE} differs from the marks; EVERFEED_WRITE_BOOK=1 writes it"
     );
-    let mut wrong = Vec::new();
-    for (row, places) in rows {
-        if places.is_empty() {
-            wrong.push(format!("no `path/file.rs::function` in: {row}"));
-        }
-        for (file, item) in places {
-            // As the code map has it: below `src/`, unless the path begins at the top.
-            let at = [repository("src").join(&file), repository(&file)]
-                .into_iter()
-                .find(|path| path.is_file());
-            match at.map(|path| defined(&fs::read_to_string(path).expect("a readable file"))) {
-                None => wrong.push(format!("no file {file}")),
-                Some(defined) if !defined.contains(&item) => {
-                    wrong.push(format!("no `{item}` in {file}"))
-                }
-                Some(_) => {}
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The rows of the table under the heading, each with what it names as `path/file.rs::function`.
-fn rows(page: &str) -> Vec<(String, Vec<(String, String)>)> {
-    let is_heading = |line: &str| line.starts_with('#');
-    let below = page
-        .lines()
-        .skip_while(|line| !(is_heading(line) && line.trim_start_matches('#').trim() == HEADING));
-    let table = below
-        .skip(1)
-        .take_while(|line| !is_heading(line))
-        .filter(|line| line.starts_with('|'));
-    // A bold line with nothing beside it is the title of the rows below it.
-    let is_title = |row: &&str| row.starts_with("| **") && row.ends_with("** | |");
-    // The first two lines are the titles of the columns and the rule below them.
-    table
-        .skip(2)
-        .filter(|row| !is_title(row))
-        .map(|row| (row.to_owned(), places(row)))
-        .collect()
-}
-
-fn places(row: &str) -> Vec<(String, String)> {
-    let quoted = row.split('`').skip(1).step_by(2);
-    let split = |quoted: &str| {
-        quoted
-            .split_once(".rs::")
-            .map(|(file, item)| (format!("{file}.rs"), item.to_owned()))
+#[test]
+fn a_mark_belongs_to_the_item_below_it() {
+    let text = "// Decides: When?\n/// Says when.\n#[must_use]\npub(crate) async fn next(now: u8) {}\n\n    // Decides: Who?\n    const fn who() {}\n";
+    let found = decisions(text).expect("two marks");
+    let decision = |question: &str, item: &str| Decision {
+        question: question.to_owned(),
+        item: item.to_owned(),
     };
-    quoted.filter_map(split).collect()
-}
-
-/// The functions, constants and types of a file, and the methods as `Type::method`.
-fn defined(text: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    collect(
-        &syn::parse_file(text).expect("a file of Rust").items,
-        &mut found,
-    );
-    found
-}
-
-fn collect(items: &[Item], found: &mut BTreeSet<String>) {
-    for item in items {
-        match item {
-            Item::Fn(item) => drop(found.insert(item.sig.ident.to_string())),
-            Item::Const(item) => drop(found.insert(item.ident.to_string())),
-            Item::Struct(item) => drop(found.insert(item.ident.to_string())),
-            Item::Enum(item) => {
-                found.extend(
-                    item.variants
-                        .iter()
-                        .map(|variant| format!("{}::{}", item.ident, variant.ident)),
-                );
-                found.insert(item.ident.to_string());
-            }
-            Item::Trait(item) => {
-                found.insert(item.ident.to_string());
-                let method = |inner: &TraitItem| match inner {
-                    TraitItem::Fn(inner) => Some(format!("{}::{}", item.ident, inner.sig.ident)),
-                    _ => None,
-                };
-                found.extend(item.items.iter().filter_map(method));
-            }
-            Item::Impl(item) => {
-                let syn::Type::Path(path) = &*item.self_ty else {
-                    continue;
-                };
-                let Some(of) = path.path.segments.last() else {
-                    continue;
-                };
-                found.extend(item.items.iter().filter_map(|inner| match inner {
-                    ImplItem::Fn(inner) => Some(format!("{}::{}", of.ident, inner.sig.ident)),
-                    ImplItem::Const(inner) => Some(format!("{}::{}", of.ident, inner.ident)),
-                    _ => None,
-                }));
-            }
-            Item::Mod(item) => {
-                if let Some((_, items)) = item.content.as_ref().filter(|_| item.ident != "tests") {
-                    collect(items, found);
-                }
-            }
-            _ => {}
-        }
-    }
+    assert_eq!(found[0], decision("When?", "next"));
+    assert_eq!(found[1], decision("Who?", "who"));
+    assert!(decisions("// Decides: Lost?\n\nfn far() {}\n").is_err());
 }
 
 #[test]
-fn the_table_is_read_row_by_row() {
-    let page = "# Page\n\n| a | `x.rs::not_this` |\n\n## Where is it decided?\n\nText with `x.rs::nor_this`.\n\n| Question | Place |\n|---|---|\n\
-                | When? | `feed/page.rs::select`, and `store/plan.rs::Plan::of` |\n| Never | `no place` |\n\n## Next\n| `y.rs::nor_that` |\n";
-    let found = rows(page);
-    let place = |file: &str, item: &str| (file.to_owned(), item.to_owned());
-    assert_eq!(found.len(), 2);
-    assert_eq!(
-        found[0].1,
-        [
-            place("feed/page.rs", "select"),
-            place("store/plan.rs", "Plan::of")
-        ]
-    );
-    assert_eq!(found[1].1, []);
-}
-
-#[test]
-fn functions_methods_and_constants_are_found_and_tests_are_not() {
-    let text = "const MAX: u8 = 1; fn free() { fn hidden() {} } struct S<T>(T); impl<T> S<T> { const C: u8 = 1; fn method(&self) {} }
-                trait T { fn asked(); } impl T for super::Other { fn asked() {} } enum E { One } mod tests { fn tested() {} } mod m { fn inner() {} }";
-    let expect = [
-        "MAX",
-        "free",
-        "S",
-        "S::C",
-        "S::method",
-        "T",
-        "T::asked",
-        "Other::asked",
-        "E",
-        "E::One",
-        "inner",
-    ]
-    .map(String::from);
-    assert_eq!(defined(text), BTreeSet::from(expect));
+fn a_question_that_stands_twice_is_an_error() {
+    let text = "// Decides: When?\nfn next() {}\n".to_owned();
+    let files = ["src/a/b.rs", "adapters/src/c.rs"].map(|path| (path.to_owned(), text.clone()));
+    assert!(page(&BTreeMap::from(files.clone())).is_err());
+    let one = page(&BTreeMap::from([files[0].clone()])).expect("one question");
+    assert!(one.contains("| When? | [a/b.rs](../../src/a/b.rs) `next` |"));
 }

@@ -1,6 +1,6 @@
-//! The rules of ARCHITECTURE.md, held against syntax trees: which component may name which, purity,
-//! circles, that each decision is where its table says, and the pages for people. Changing a table here is a design
-//! change: say why.
+//! The rules of docs/design/architecture.md, held against syntax trees: which component may name
+//! which, purity, circles, the page of decisions, and the pages for people. Changing a table here is
+//! a design change: say why.
 
 mod tree;
 

@@ -7,6 +7,7 @@ use crate::reading::Scope;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Metadata, Note};
 
+// Decides: Does a feed say that it has moved?
 /// Notes the address that a feed names as its new one, unless that is its own.
 pub(crate) fn note(metadata: &Metadata, scope: &Scope, notes: &mut Notes) {
     let Some(address) = metadata.foreign.iter().find_map(address) else {

@@ -314,6 +314,7 @@ impl Profile {
         self.version = scrub::version(&self.scrubbers);
     }
 
+    // Decides: What is churn and no edit?
     /// The entry without what churns: for the content digest, and for nothing that is shown.
     pub fn scrub<'e>(&self, entry: &'e Entry) -> Cow<'e, Entry> {
         scrub::scrub(&self.scrubbers, entry)

@@ -330,6 +330,7 @@ impl<'d> Draft<'d> {
         &self.entry.foreign
     }
 
+    // Decides: Which of several elements fills a field?
     /// The entry, with missing fields filled from second choices.
     pub(crate) fn finish(mut self) -> (Entry, Notes) {
         self.settle_links();

@@ -104,6 +104,7 @@ impl NameStrength {
     }
 }
 
+// Decides: Which part of an entry becomes its key?
 /// Gives every entry its key (DESIGN section 3, LEGACY I-2). A link or title that several entries
 /// share names none.
 pub(super) fn assign_keys(entries: Vec<(RawEntry, EntryNames)>) -> Vec<RawEntry> {

@@ -20,6 +20,7 @@ const HTML_BYTES_MAX: usize = 8 << 20;
 /// the page.
 const OWN: &str = "post-";
 
+// Decides: Which markup of a post gets onto a page of ours?
 /// The fragment without scripts, handlers, styles, forms, frames and plug-ins, and without URLs
 /// that could run something. Headings, lists, tables, figures, code, ruby, images, audio and video
 /// stay; links get `rel="noopener"`; `id`s and the links to them begin with `post-`; images may be

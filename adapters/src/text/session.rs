@@ -39,6 +39,7 @@ const TOKEN_CHARS_MIN: usize = 16;
 /// Digits that no number of a story has.
 const NUMBER_CHARS_MAX: usize = 24;
 
+// Decides: Which parts of a URL are a session or a campaign?
 /// The URL without sessions and campaigns; everything else stays as written.
 pub fn without_session(url: &str) -> Cow<'_, str> {
     if !url.contains([';', '?', '(']) {

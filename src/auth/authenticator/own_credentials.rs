@@ -20,6 +20,7 @@ use std::net::IpAddr;
 use subtle::ConstantTimeEq as _;
 
 impl Authenticator {
+    // Decides: Which credentials stay here when a request goes on to the origin?
     /// Takes the credentials of our users out of a head. Lines that are not ours stay as they are,
     /// since the receiver may have users of its own.
     ///

@@ -490,6 +490,7 @@ fn is_host(host: &str) -> bool {
     is_name && !host.contains('*') && !host.ends_with('.')
 }
 
+// Decides: What is a feed of a site called?
 /// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of a site with the label `blog`.
 /// It depends on nothing else, so that a feed keeps its name whatever feeds the site gains and
 /// loses.

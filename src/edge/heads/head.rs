@@ -50,6 +50,7 @@ struct RequestLine<'a> {
     is_http_11: bool,
 }
 
+// Decides: Which bytes are a request of HTTP/1?
 /// Checks a head: its request line, without the line's end, and the header lines that follow, up to
 /// the empty one.
 pub(super) fn check_head(line: &[u8], headers: &[u8]) -> Result<CheckedHead, MalformedRequest> {

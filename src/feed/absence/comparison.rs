@@ -89,6 +89,7 @@ impl Comparison {
         self.survivors >= SURVIVORS_MIN && self.in_order * 5 >= self.survivors * 4
     }
 
+    // Decides: Is an item missing, or has it rolled off the end?
     /// The remembered rows that the document lacks, in window order.
     pub(super) fn missed(
         &self,

@@ -123,6 +123,7 @@ impl Departures {
         Some(due.max(self.opens_at()))
     }
 
+    // Decides: Whose page is asked for where new posts enter at no end?
     /// The post whose page is to be asked for now: one that was not found before, else the one that
     /// left first.
     pub(super) fn due(&self, now: Stamp) -> Option<ItemId> {

@@ -70,6 +70,7 @@ impl DocumentTrail {
         self.capped.take_if(|capped| usize::from(*capped) < entries);
     }
 
+    // Decides: Is a document that says to be the whole feed capped?
     /// Takes note of a document that says to be the whole feed, newest first: where posts leave at
     /// its end, no more of them than entered at its head, and it is as long as before, they rolled
     /// off, whatever it says. A list that is no sequence in time has no such end (POLLING 2.7).

@@ -25,6 +25,7 @@ const WHOLE_QUARANTINE_SECS: u64 = 86_400;
 const KEPT_SECS: u64 = 7 * 86_400;
 
 impl AbsenceState {
+    // Decides: What does a full document prove by what it lacks?
     /// Judges a full document; `seen` is newest first.
     pub(super) fn judge(
         &self,

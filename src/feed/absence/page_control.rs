@@ -139,6 +139,7 @@ impl PageControl {
         has_failed && is_lasting && now.secs_since(self.at) < HOPELESS_SECS
     }
 
+    // Decides: Does the answer of a page count beside its control?
     /// The result that an answer about an item comes to beside this control.
     pub fn weigh(&self, said: CheckResult, id: ItemId, page: &AnsweredPage) -> CheckResult {
         let is_alike = || self.finding != ControlFinding::Shown || self.landing == page.landing;

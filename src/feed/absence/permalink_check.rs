@@ -121,6 +121,7 @@ impl PermalinkCheck {
         }
     }
 
+    // Decides: What does the page of a missing item prove?
     /// After an answer. A page that is not found counts as gone the second time, `apart_secs`
     /// later.
     pub(super) fn told(self, said: CheckResult, apart_secs: u64, now: Stamp) -> Self {

@@ -164,6 +164,7 @@ impl Suspect {
         missing
     }
 
+    // Decides: How often, and how far apart, must an item be missing?
     /// True when that is proof of its end. A page that is gone needs no second document; one that
     /// is there outweighs any number of them.
     pub(super) fn proves(

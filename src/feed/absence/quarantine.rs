@@ -113,6 +113,7 @@ impl AbsenceState {
         }
     }
 
+    // Decides: What becomes of many items that are missing at once?
     /// Takes in the result of a check of one of many, and decides on all as soon as the pages asked
     /// so far allow it.
     pub(super) fn told_of_many(

@@ -66,6 +66,7 @@ impl RecentTombstone {
         })
     }
 
+    // Decides: When is a tombstone asked about again?
     /// After a request that did not bring it back; `None` after the last.
     pub fn asked(&self, now: Stamp) -> Option<Self> {
         let due = |days: u64| self.ended_at.plus_secs(days * DAY_SECS);

@@ -67,6 +67,7 @@ const LASTS_SECS: u64 = 30 * 86_400;
 const ENDED_MAX: usize = super::daily_count::DAILY_MAX as usize;
 
 impl Recurrence {
+    // Decides: Is absence doubtful, because missing items come back?
     /// Trust in absence now.
     pub fn belief(&self, now: Stamp) -> AbsenceTrust {
         if self.off_until(now).is_some() {

@@ -159,6 +159,7 @@ impl Revivals {
 }
 
 impl RevivalCheck<'_> {
+    // Decides: Is a deleted post that is shown again back, or is the document an old copy?
     /// True when a deleted item that the document shows waits. What a part of the feed shows is
     /// believed as ever: archives are old, and say so.
     pub fn waits(&mut self, item: &Item) -> bool {

@@ -99,6 +99,7 @@ impl ArchiveWalk {
             .is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len())
     }
 
+    // Decides: When is a failed page of archives asked for again?
     /// Asks for the same page later: soon, then once a day. False, and nothing is done, when that
     /// was done for long enough.
     pub(super) fn retry_page(

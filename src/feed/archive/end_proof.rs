@@ -56,6 +56,7 @@ enum FirstPage {
 }
 
 impl ArchiveWalk {
+    // Decides: Is the end of archives proven?
     /// Takes in the answer to a step of the proof.
     pub(super) fn prove_end(
         &mut self,
@@ -465,6 +466,7 @@ impl ArchiveWalk {
         }
     }
 
+    // Decides: When does a walk end, and is its history complete?
     /// Ends the way by what was found.
     fn conclude_way(&mut self, claim: &EndClaim, first: FirstPage) {
         self.retry = None;

@@ -88,6 +88,7 @@ impl ArchiveWalk {
         }
     }
 
+    // Decides: Is an answer a page of the archives, a fault, or the end?
     /// Finds out what a document is that answered for a page.
     pub(super) fn recognise_page(&self, seen: &WalkedDocument<'_>) -> PageKind {
         if different_feed(&self.findings.named, &named(seen.metadata)).is_some() {

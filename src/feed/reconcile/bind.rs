@@ -97,6 +97,7 @@ impl<'a> Binder<'a> {
         }
     }
 
+    // Decides: Which item does an entry belong to?
     /// Binds the parsed entries of a document. Of several that are one item, the latest updated is
     /// kept (LEGACY I-3).
     pub(super) fn bind(&mut self, seen: &'a Observation) -> HashMap<usize, BoundEntry<'a>> {

@@ -187,6 +187,7 @@ impl<'a> ChurnLearner<'a> {
         parts.iter().all(|found| self.is_restless(found))
     }
 
+    // Decides: What churns in the entries of this feed?
     /// Draws the conclusion from all entries of a document: parts that move in enough of them are
     /// restless from now on.
     pub(super) fn learn(&mut self) {

@@ -132,6 +132,7 @@ fn neighbours<K>(
         .collect()
 }
 
+// Decides: Is a new entry a post that was corrected in its place?
 /// The items that entries are although their ids are unknown and too few witnesses agree, by the
 /// place of the entry. An entry that could be several items, or an item that several entries could
 /// be, stays apart.

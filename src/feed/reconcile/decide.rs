@@ -274,6 +274,7 @@ impl Decisions {
         self.window.absence.suspects().next().is_some() || self.changes.iter().any(by_absence)
     }
 
+    // Decides: Was something modified that no entry shows?
     /// True when the server said that the feed was modified, by software whose answers do not say
     /// so of deletions, and nothing that the document shows was.
     fn is_modified_unseen(&self, seen: &Observation) -> bool {

@@ -73,6 +73,7 @@ const PARTS: [EntryPart; 8] = [
     EntryPart::Other,
 ];
 
+// Decides: In which parts and stretches do two forms of an entry differ?
 /// The parts in which two forms of an entry differ, by what counts as content. `None` when nothing
 /// can be said of a part that differs.
 pub(super) fn difference(

@@ -136,6 +136,7 @@ impl<'a> FloodLimiter<'a> {
         }
     }
 
+    // Decides: Must an edit wait, because its entry changes with every poll?
     /// Takes note of an entry, and tells in how many polls running its content has changed, this
     /// one included. What moves in the whole feed is no change.
     pub(super) fn meet(&mut self, bound: &BoundEntry<'_>) -> ChangeRun {
@@ -362,6 +363,7 @@ impl DeferredEdit {
     }
 }
 
+// Decides: Is an entry an older copy of what is held?
 /// True when an entry was changed before what is held was, by its publisher's own word. A copy that
 /// lags behind was published at the same time; dates that are all others, or cut to the minute,
 /// were changed on purpose.

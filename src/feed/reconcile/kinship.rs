@@ -32,6 +32,7 @@ impl KinshipSigns {
         addresses.chain(self.dated_titles.iter().copied()).collect()
     }
 
+    // Decides: Does a document at a changed URL continue the feed?
     /// True when one of the items that were found has a link of the document, host included, or a
     /// title at a date of it.
     pub fn are_shared_by(&self, held: &[Arc<Item>]) -> bool {

@@ -106,6 +106,7 @@ impl Likeness {
             .count()
     }
 
+    // Decides: Are an unknown entry and a held item one post?
     /// True when the two are one post: two witnesses agree and none contradicts. One of them must
     /// be the date unless the feed has changed its scheme: a title, a link and a text may all come
     /// again in another post, as those of a weekly thread do. A text may differ, since posts are

@@ -1,5 +1,5 @@
-//! The choice of the held items that unknown entries are (POLLING 2.3, step 2; ARCHITECTURE, "When
-//! a post goes by another id"): a blog that moves, changes its software or mends its links gives
+//! The choice of the held items that unknown entries are (POLLING 2.3, step 2; the decision on
+//! renamed posts): a blog that moves, changes its software or mends its links gives
 //! new names to its whole archive. Only one-to-one matches count; what is ambiguous stays apart.
 
 use super::{
@@ -31,6 +31,7 @@ pub(super) struct UnknownEntry<'a> {
     pub(super) is_key_unknown: bool,
 }
 
+// Decides: Which held item does an entry with a new id continue?
 /// The items that unknown entries are, by the place of the entry. `claimed` are the items that the
 /// documents show under a key that is known.
 pub(super) fn renamed(

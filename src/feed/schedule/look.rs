@@ -5,6 +5,7 @@ use super::PollState;
 use crate::feed::stamp::Stamp;
 
 impl PollState {
+    // Decides: When does a reader of an old address have its origin asked?
     /// Time from which on a reader may have the origin asked: when the copy is `fresh_secs` old,
     /// twice as long after each failure in a row, but not later than the next poll. What the
     /// publisher asked for, 410 and a quota put it off as they put off a hint.

@@ -29,6 +29,7 @@ impl fmt::Debug for Delays {
 }
 
 impl HintDelays for Delays {
+    // Decides: What becomes of a ping during a pause?
     fn delay(&self, feed: FeedNo, now: Stamp) -> Option<HintDelay> {
         let spec = self.wanted.borrow().get(&feed).cloned()?;
         let state = self

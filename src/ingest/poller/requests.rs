@@ -126,6 +126,7 @@ pub(super) struct AwaitedPolls {
 }
 
 impl AwaitedPolls {
+    // Decides: What overrides 410 and `Retry-After`?
     /// Notes that somebody waits for the poll of a feed; true when that is due now. Else it is
     /// answered at once: the feed is not polled, or its publisher asked for no poll yet. `polled`
     /// is the state of the feed, and the pause of its hosts.

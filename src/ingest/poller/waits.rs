@@ -32,6 +32,7 @@ pub enum WaitCause {
 }
 
 impl Poller {
+    // Decides: What is the operator told of a feed that is not polled yet?
     /// The wait of a feed; `None` for one that is polled at its usual times.
     pub fn wait(&self, feed: FeedNo) -> Option<PollWait> {
         let now = self.parts.context.now();

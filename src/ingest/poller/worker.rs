@@ -770,6 +770,7 @@ impl<'a> Worker<'a> {
         }
     }
 
+    // Decides: When is a poll on a ping repeated without validators?
     /// After a poll on a hint that was answered by 304, has the feed polled without validators:
     /// some publishers say 304 although a post was withdrawn. As often as once a minute at an
     /// origin on this machine or its network; elsewhere, since strangers can ping, once in
@@ -864,6 +865,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
+    // Decides: What happens to polls when the clock jumps?
     /// Says that the clock jumped. When it went back, what is due is brought forward: it would wait
     /// until the clock is where it was before.
     fn watch_clock(&mut self) {

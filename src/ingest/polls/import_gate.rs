@@ -30,6 +30,7 @@ pub(super) enum Gate {
 }
 
 impl Poll<'_> {
+    // Decides: Does the first document wait for its archives?
     /// Decides whether a document waits for the archives of its feed. `landed` is the URL that
     /// answered.
     pub(super) async fn gate(

@@ -131,6 +131,7 @@ impl StoreFile {
         StoreError::Failed(format!("{}: {error}", self.path.display()))
     }
 
+    // Decides: May a new store be made where none is?
     /// Opens the store, or makes it. A store that was made is not made again in silence: its file
     /// may be on a disk that is not there now.
     pub(super) fn open_or_make(&self) -> Result<OpenDatabase, StoreError> {
@@ -211,6 +212,7 @@ impl StoreFile {
         })
     }
 
+    // Decides: When is the store's file written anew?
     /// Puts a copy of the file, which has no free pages, in its place, whole or not at all, and
     /// opens it. Each step is told when it is done, and may be made the last.
     pub(super) fn rewritten(

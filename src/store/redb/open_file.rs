@@ -323,6 +323,7 @@ impl OpenFile {
         true
     }
 
+    // Decides: What happens after a fault of the disk?
     /// Says that nothing can be committed now, once for each outage, and plans the next attempt.
     fn away(&self, cause: &str, remedy: Remedy) {
         let mut state = lock(&self.state);

@@ -28,6 +28,7 @@ pub(super) fn date(word: &str, order: Option<SlashOrder>) -> Option<NaiveDate> {
     }
 }
 
+// Decides: Is `01/02/2006` in January?
 /// The order in which some markup writes its dates, by those that can be read in one way only.
 /// `None` when there are none, or when they contradict each other.
 pub(crate) fn order_of<'m>(markup: impl Iterator<Item = &'m str>) -> Option<SlashOrder> {
