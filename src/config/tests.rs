@@ -652,7 +652,7 @@ fn what_is_allowed_but_risky_is_warned_of() {
     check(&sites("[\"alice\"]", 82), &[]);
     check(
         &sites("[\"alice\"]", 81),
-        &["site[0].access: the origin is also that of the site two.example"],
+        &["site[0].access: the site two.example has the same origin"],
     );
     for near in [
         "http://127.0.0.1:81/rss",
@@ -1101,7 +1101,7 @@ fn a_certificate_by_an_authority_is_checked_and_warned_of() {
         (
             "public_url = \"https://h.local\"\nlisten = \"systemd\"",
             "domains = [\"h.local\"]\nagree_to_terms = true",
-            "h.local is no name of the public internet",
+            "h.local is not a public name",
         ),
         (
             "public_url = \"http://blog.example.org\"\nlisten = \"systemd\"",

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Words of the longest sentence.
-const SENTENCE_WORDS_MAX: usize = 35;
+pub(crate) const SENTENCE_WORDS_MAX: usize = 35;
 /// Words above which a sentence is long, and the share of sentences that may be, in percent.
 const LONG: (usize, f64) = (30, 3.0);
 /// Words up to which a sentence is short, and the share of sentences that is at least, in percent.
@@ -169,7 +169,7 @@ fn the_lists_of_pages_name_each() {
 }
 
 /// The sentences of a page, each with the number of its words. Rows of tables count by their cells.
-fn sentences(page: &str) -> Vec<(String, usize)> {
+pub(crate) fn sentences(page: &str) -> Vec<(String, usize)> {
     let mut paragraphs = vec![String::new()];
     let mut is_comment = false;
     for line in prose(page).lines() {
@@ -214,6 +214,22 @@ fn sentences(page: &str) -> Vec<(String, usize)> {
         .collect()
 }
 
+/// Percentage of sentences with a number of words that fits.
+fn share(found: &[(String, usize)], fits: impl Fn(usize) -> bool) -> f64 {
+    100.0 * found.iter().filter(|(_, words)| fits(*words)).count() as f64
+        / found.len().max(1) as f64
+}
+
+/// Percentage of long sentences.
+pub(crate) fn long_share(found: &[(String, usize)]) -> f64 {
+    share(found, |words| words > LONG.0)
+}
+
+/// Percentage of short sentences.
+pub(crate) fn short_share(found: &[(String, usize)]) -> f64 {
+    share(found, |words| words <= SHORT.0)
+}
+
 #[test]
 fn sentences_are_short() {
     let mut wrong = String::new();
@@ -224,17 +240,13 @@ fn sentences_are_short() {
     let mut all = Vec::new();
     for (path, page) in pages() {
         let found = sentences(&page);
-        let share = |is: &dyn Fn(usize) -> bool| {
-            100.0 * found.iter().filter(|(_, words)| is(*words)).count() as f64
-                / found.len().max(1) as f64
-        };
         let longest = found.iter().map(|(_, words)| *words).max().unwrap_or(0);
         println!(
             "{:40} {:4} {longest:3} {:5.1} {:5.1}",
             path.display(),
             found.len(),
-            share(&|words| words > LONG.0),
-            share(&|words| words <= SHORT.0)
+            long_share(&found),
+            short_share(&found)
         );
         for (sentence, words) in &found {
             if *words > SENTENCE_WORDS_MAX {
@@ -243,13 +255,7 @@ fn sentences_are_short() {
         }
         all.extend(found);
     }
-    let share = |is: &dyn Fn(usize) -> bool| {
-        100.0 * all.iter().filter(|(_, words)| is(*words)).count() as f64 / all.len() as f64
-    };
-    let (long, short) = (
-        share(&|words| words > LONG.0),
-        share(&|words| words <= SHORT.0),
-    );
+    let (long, short) = (long_share(&all), short_share(&all));
     println!("{:40} {:4}     {long:5.1} {short:5.1}", "all", all.len());
     assert!(wrong.is_empty(), "{wrong}");
     assert!(long <= LONG.1, "{long:.1} % are over {} words", LONG.0);

@@ -15,3 +15,5 @@ mod circles;
 mod decided;
 
 mod book;
+
+mod words;
