@@ -171,8 +171,9 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     }
     if told.deferred > 0 {
         let items = counted(told.deferred as u64, "item");
-        let churning =
-            format!("{items} with a change that waits: it is told once a day, or when it has lasted");
+        let churning = format!(
+            "{items} with a change that waits: it is told once a day, or when it has lasted"
+        );
         lines.push(row("churning", churning));
     }
     for (part, since) in &told.restless {

@@ -41,20 +41,30 @@ fn document(state: usize) -> String {
     )
 }
 
-/// An everfeed that serves, and its feed; it is ended when it is dropped.
-struct House {
-    folder: TempDir,
-    child: Child,
-    feed: String,
-    state: Arc<AtomicUsize>,
-    _publisher: Publisher,
+/// A process that is ended when it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
-impl Drop for House {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+        Self(quiet.spawn().unwrap())
     }
+}
+
+/// An everfeed that serves, and its feed.
+struct House {
+    folder: TempDir,
+    feed: String,
+    state: Arc<AtomicUsize>,
+    _serving: Running,
+    _publisher: Publisher,
 }
 
 fn everfeed(folder: &Path, arguments: &[&str]) -> Command {
@@ -90,14 +100,10 @@ impl House {
             publisher.url("/rss.xml")
         );
         fs::write(folder.path().join("everfeed.toml"), text).unwrap();
-        let child = everfeed(folder.path(), &["serve"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let serving = Running::start(&mut everfeed(folder.path(), &["serve"]));
         let house = Self {
             folder,
-            child,
+            _serving: serving,
             feed: format!("http://{consumers}/feeds/blog.json"),
             state,
             _publisher: publisher,
@@ -188,13 +194,9 @@ async fn each_mirror_that_was_killed_goes_on_and_follows_at_once() {
     let house = House::start().await;
     for (name, command) in mirrors() {
         let begin = || {
-            Command::new(&command[0])
-                .args(&command[1..])
-                .arg(&house.feed)
-                .arg(house.file(name))
-                .stdout(Stdio::null())
-                .spawn()
-                .unwrap()
+            let mut started = Command::new(&command[0]);
+            started.args(&command[1..]).arg(&house.feed);
+            Running::start(started.arg(house.file(name)))
         };
         let until = |what: &str| {
             let (held, began) = (house.items(), Instant::now());
@@ -203,17 +205,14 @@ async fn each_mirror_that_was_killed_goes_on_and_follows_at_once() {
                 sleep(Duration::from_millis(50));
             }
         };
-        let mut first = begin();
+        let first = begin();
         until("reads the feed");
-        first.kill().unwrap();
-        first.wait().unwrap();
+        drop(first);
         house.publishes();
-        let mut second = begin();
+        let _second = begin();
         until("goes on");
         house.publishes();
         until("follows");
-        second.kill().unwrap();
-        second.wait().unwrap();
     }
 }
 
@@ -226,14 +225,9 @@ async fn the_handler_of_pushes_ends_with_what_the_feed_holds() {
     };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/mirror/push.py");
     let hub = house.feed.replace("/feeds/blog.json", "/hub");
-    let mut handler = Command::new("python3")
-        .arg(path)
-        .args([&house.feed, &hub, &callback])
-        .arg(house.file("push"))
-        .arg("s3cret")
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut handler = Command::new("python3");
+    handler.arg(path).args([&house.feed, &hub, &callback]);
+    let _handler = Running::start(handler.arg(house.file("push")).arg("s3cret"));
     for round in 0..3 {
         if round > 0 {
             house.publishes();
@@ -244,6 +238,4 @@ async fn the_handler_of_pushes_ends_with_what_the_feed_holds() {
             sleep(Duration::from_millis(50));
         }
     }
-    handler.kill().unwrap();
-    handler.wait().unwrap();
 }
