@@ -130,6 +130,8 @@ fn links() -> Links {
         )),
         alternates: Vec::new(),
         about: url("feeds/blog/about"),
+        list: String::new(),
+        topic: String::new(),
         archives: ArchiveLinks::default(),
         is_old_address: false,
         is_live_view: false,
