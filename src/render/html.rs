@@ -13,7 +13,6 @@ use super::{
     xml::{self, Xml},
 };
 use crate::feed::{archive::History, order::Order, record::FeedRecord};
-use http::StatusCode;
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -192,11 +191,11 @@ fn count(feed: &FeedRecord, is_part: bool) -> String {
 }
 
 /// An error: its status, one sentence, and the way to the list of feeds, where its URL is known.
-pub fn error(status: StatusCode, sentence: &str, list: Option<&str>) -> Vec<u8> {
-    let title = status.to_string();
-    let mut page = begin("en", &title);
+pub fn error(status: &str, sentence: &str, list: Option<&str>) -> Vec<u8> {
+    let title = status;
+    let mut page = begin("en", title);
     begin_main(&mut page, None);
-    page.leaf("h1", &[], &title);
+    page.leaf("h1", &[], title);
     let mut letters = sentence.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     let sentence: String = first.chain(letters).collect();

@@ -338,7 +338,7 @@ impl ErrorForm {
         match self {
             Self::Page => {
                 let list = request.extensions.get::<ListUrl>();
-                html::error(status, text, list.map(|list| &*list.0))
+                html::error(&status.to_string(), text, list.map(|list| &*list.0))
             }
             Self::Problem => problem(status, text).into_bytes(),
             Self::Text => format!("{text}\n").into_bytes(),

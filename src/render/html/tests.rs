@@ -13,7 +13,6 @@ use crate::{
     },
 };
 use everfeed_adapters::{Metadata, Text};
-use http::StatusCode;
 use std::sync::Arc;
 
 fn list_of(feeds: &[FeedRecord]) -> String {
@@ -138,8 +137,7 @@ fn the_list_says_what_fails_and_since_when_and_no_more() {
 #[test]
 fn a_page_of_an_error_says_what_is_wrong_and_leads_to_the_list() {
     let list = "http://127.0.0.1/feeds";
-    let page =
-        |text: &str, list| String::from_utf8(error(StatusCode::NOT_FOUND, text, list)).unwrap();
+    let page = |text: &str, list| String::from_utf8(error("404 Not Found", text, list)).unwrap();
     let told = page("there is <no> such feed", Some(list));
     check(
         &told,
