@@ -604,7 +604,7 @@ mod tests {
             ..Explanation::default()
         };
         let told = lines(&feed, false).join("\n");
-        let expect = "  restless    since yesterday the content of its items moves without an edit";
+        let expect = "since yesterday the content of its items moves without an edit";
         assert!(told.contains(expect), "{told}");
     }
 
