@@ -125,7 +125,7 @@ async fn a_poll_that_is_asked_for_is_told_and_a_publisher_who_wants_rest_gets_it
         answer.store(status, Ordering::Relaxed);
         let (code, told) = running.everfeed(&["poll", "blog", "--now"]);
         assert!(
-            code == 1 && told.contains(&status.to_string()) && told.contains("publisher's fault"),
+            code == 1 && told.contains(&status.to_string()) && told.contains("the publisher's"),
             "{told}"
         );
         let requests = publisher.requests().len();

@@ -446,7 +446,7 @@ async fn while_the_store_is_away_feeds_are_listed_and_pulls_say_whose_fault_it_i
         "{text}"
     );
     assert!(
-        text.contains("this server") && text.contains("its operator"),
+        text.contains("this server") && text.contains("operator"),
         "{text}"
     );
     assert!(

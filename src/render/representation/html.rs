@@ -211,7 +211,15 @@ fn author(page: &mut Xml, person: ShownPerson<'_>) {
 fn markup(page: &mut Xml, class: &str, text: ShownText<'_>) {
     let clean = sanitise(&text.html());
     let class = [("class", Some(class)), ("dir", Some("auto"))];
-    page.holding("div", &class, |out| out.push_str(&clean));
+    // A reference of the publisher may name a character that no page may hold.
+    let is_legal = |sign: &char| match sign {
+        '\t' | '\n' | '\r' => true,
+        '\u{FFFE}' | '\u{FFFF}' => false,
+        _ => !sign.is_control(),
+    };
+    page.holding("div", &class, |out| {
+        out.extend(clean.chars().filter(is_legal))
+    });
 }
 
 fn files(page: &mut Xml, post: ShownPost<'_>) {

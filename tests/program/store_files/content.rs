@@ -283,7 +283,7 @@ fn poll() -> PollState {
             hinted_secs: Some(3600),
             skip_hours: vec![3],
             skip_days: vec![6],
-            agrees_at: Some(START),
+            agrees_at: None,
         },
         health: Health {
             good_at: Some(START),
