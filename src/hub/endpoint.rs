@@ -26,7 +26,7 @@ use crate::{
     store::{
         StoreError,
         subscriptions::{
-            Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, Start, Target,
+            Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, PushWishes, Start, Target,
         },
     },
 };
@@ -534,9 +534,10 @@ impl Hub {
             secret: change.secret.clone(),
             algo: change.algo.unwrap_or(Algo::usual(dialect)),
             verify_token: change.verify_token.clone(),
+            wishes: change.wishes.clone(),
         });
-        let (intent, start) = match change.mode {
-            Mode::Unsubscribe => (Intent::Unsubscribe { target }, Start::Head(None)),
+        let (intent, (start, scanned)) = match change.mode {
+            Mode::Unsubscribe => (Intent::Unsubscribe { target }, (Start::Head(None), None)),
             Mode::Subscribe => {
                 let auto_refresh = is_legacy(change) && !grant.asked;
                 let lease = LeaseTerms {
@@ -544,8 +545,8 @@ impl Hub {
                     auto_refresh,
                 };
                 let start = match &change.since {
-                    Some(cursor) => Start::Given(cursor.clone()),
-                    None => self.start_of(subject).await?,
+                    Some(cursor) => (Start::Given(cursor.clone()), None),
+                    None => self.start_of(subject, &change.wishes).await?,
                 };
                 (Intent::Subscribe { target, lease }, start)
             }
@@ -565,13 +566,20 @@ impl Hub {
             give_up_at,
             start,
             principal: subject.principal,
+            scanned,
         })
     }
 
-    /// The start of who names none: the newest item now.
-    async fn start_of(&self, subject: &Subject) -> Result<Start, StoreError> {
-        let (view, principal) = (&subject.view, subject.principal);
-        Ok(Start::Head(self.shared.head_for(view, principal).await?))
+    /// The start of who names none: the newest item now, and the position behind it, where that is
+    /// another.
+    async fn start_of(
+        &self,
+        subject: &Subject,
+        wishes: &PushWishes,
+    ) -> Result<(Start, Option<String>), StoreError> {
+        let start = self.shared.start_for(subject, wishes).await?;
+        let (acked, scanned) = start.map(|it| (it.acked, it.scanned)).unzip();
+        Ok((Start::Head(acked), scanned.flatten()))
     }
 
     /// Hands a command to the subscription's task, started if there is none, and waits until it is
@@ -631,14 +639,14 @@ impl Hub {
 }
 
 /// A topic of ours: what is pushed, and its canonical URL.
-struct Subject {
-    view: View,
-    representation: Representation,
+pub(super) struct Subject {
+    pub(super) view: View,
+    pub(super) representation: Representation,
     topic: String,
     /// The topic as the subscriber spelt it.
     spelt: String,
     /// The principal who asks for it.
-    principal: Option<PrincipalId>,
+    pub(super) principal: Option<PrincipalId>,
 }
 
 impl Subject {

@@ -3,8 +3,10 @@
 
 use super::signature;
 use crate::{
-    feed::position::Position, layers::public_address::is_public, secret::Secret,
-    store::subscriptions::Algo,
+    feed::{position::Position, view::Deletions},
+    layers::public_address::is_public,
+    secret::Secret,
+    store::subscriptions::{Algo, PushWishes},
 };
 use http::StatusCode;
 use percent_encoding::percent_decode;
@@ -61,6 +63,8 @@ pub(super) struct SubscriptionRequest {
     pub(super) algo: Option<Algo>,
     /// The cursor of `hub.since`.
     pub(super) since: Option<String>,
+    /// The wishes for pushes.
+    pub(super) wishes: PushWishes,
 }
 
 /// Which way.
@@ -252,6 +256,7 @@ impl Form {
             lease: self.one("hub.lease_seconds")?.map(str::to_owned),
             algo: self.algo()?,
             since: self.since()?,
+            wishes: self.wishes()?,
         })
     }
 
@@ -315,6 +320,29 @@ impl Form {
             ))
         };
         given.map(known).transpose()
+    }
+
+    /// The one value of an extension of ours, with the prefix of the protocol or without it.
+    fn extension(
+        &self,
+        name: &'static str,
+        prefixed: &'static str,
+    ) -> Result<Option<&str>, RefusedForm> {
+        match (self.filled(prefixed)?, self.filled(name)?) {
+            (Some(one), Some(other)) if one != other => Err(RefusedForm::Twice(name)),
+            (one, other) => Ok(one.or(other)),
+        }
+    }
+
+    fn wishes(&self) -> Result<PushWishes, RefusedForm> {
+        const NAME: &str = "deletions";
+        let deletions = match self.extension(NAME, "hub.deletions")? {
+            None => None,
+            Some("announce") => Some(Deletions::Announce),
+            Some("omit") => Some(Deletions::Omit),
+            Some(_) => return Err(bad(NAME, "must be announce or omit")),
+        };
+        Ok(PushWishes { deletions })
     }
 
     /// A cursor that can be read in full. A moment or a damaged cursor would leave the subscriber

@@ -9,7 +9,7 @@ use crate::{
         lease,
         roster::Key,
     },
-    store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, Target},
+    store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, PushWishes, Target},
 };
 use bytes::Bytes;
 use http::{
@@ -90,6 +90,7 @@ impl Hub {
         let mut awaited = Vec::new();
         for (key, subject) in registrations {
             let now = self.shared.now();
+            let (start, scanned) = self.start_of(&subject, &PushWishes::default()).await?;
             let pending = Pending {
                 intent: Intent::Subscribe {
                     target: Target::Cloud(asked.target(&subject.spelt)),
@@ -102,8 +103,9 @@ impl Hub {
                 next_try: now,
                 // The listener waits for the answer, and is asked once.
                 give_up_at: now,
-                start: self.start_of(&subject).await?,
+                start,
                 principal: subject.principal,
+                scanned,
             };
             awaited.extend(self.command(key, &subject, &sender, pending, true).await?);
         }

@@ -71,7 +71,7 @@ pub(super) fn position(
     if let Some(hub) = hub {
         json.object("links", |json| json.put("hub", [hub]));
     }
-    json.put_some("prev_cursor", document.prev_cursor);
+    json.put_some("prev_cursor", document.prev_cursor());
     json.put("last_cursor", &document.page.last_cursor);
     json.put_some("next", document.next(audience));
 }

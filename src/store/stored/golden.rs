@@ -49,7 +49,7 @@ use crate::{
         clock_guard::ClockGuard,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, Start, Target,
+            Pending, Progress, PushWishes, Start, Target,
         },
     },
 };
@@ -691,6 +691,7 @@ fn samples() -> Vec<Sample> {
             secret: Some(Secret::new("hush")),
             algo: Algo::Sha384,
             verify_token: some("token"),
+            wishes: PushWishes::default(),
         }),
         lease: Some(Lease {
             until: AT,
@@ -708,6 +709,7 @@ fn samples() -> Vec<Sample> {
                     secret: None,
                     algo: Algo::Sha256,
                     verify_token: some("t"),
+                    wishes: PushWishes::default(),
                 }),
             },
             attempts: 1,
@@ -715,6 +717,7 @@ fn samples() -> Vec<Sample> {
             give_up_at: Stamp::MAX,
             start: Start::Given("1_0_1".into()),
             principal: None,
+            scanned: None,
         }),
         principal: None,
     };
@@ -751,6 +754,7 @@ fn samples() -> Vec<Sample> {
         acked: some("1_0_1"),
         attempts,
         on_behalf_of: None,
+        scanned: None,
     };
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),
