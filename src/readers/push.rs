@@ -1,7 +1,7 @@
 //! A push: the items after the position of a subscription; not how they are delivered.
 
 use super::{ReadError, ReadRequest, Readers, Rendered, body::Contents};
-use crate::feed::{order::Axis, page::Page, view::Deletions};
+use crate::feed::{filter::Filter, order::Axis, page::Page, view::Deletions};
 
 impl Readers {
     // Decides: Which cursor is the last of a push?
@@ -19,6 +19,9 @@ impl Readers {
         let is_empty = page.items.is_empty();
         if deletions == Deletions::Omit {
             page.items.retain(|item| !item.is_gone());
+            if reading.view.filter == Filter::All {
+                page.total = Some(page.record.items.live);
+            }
         }
         let last = match last_cursor(&page, reading.view.order.axis) {
             Some(last) => last,
