@@ -22,7 +22,7 @@ use crate::{
     setting::RefusedSetting,
     store::{
         Store, StoreError, Subscription, listing,
-        subscriptions::{Progress, PushWishes},
+        subscriptions::{Progress, PushWishes, Target},
     },
     telemetry::Metrics,
 };
@@ -407,6 +407,10 @@ impl Shared {
         }
         let site = push.site.as_deref().unwrap_or(self.readers.site());
         let by = (push.view.order, &push.view.filter);
+        if push.representation.is_page() {
+            let own_url = site.topic_url(name, push.representation, by);
+            return Some(link_header(&own_url, &site.hub()));
+        }
         Some(site.link_header(name, push.representation, by))
     }
 
@@ -518,12 +522,22 @@ impl ChainStart {
     }
 }
 
-/// The address of an old feed, of a subscription whose topic is that; its documents call it their
-/// own.
+/// The topic of a subscription where that is at the address of an old feed: its documents call it
+/// their own, by http or https, as the subscriber did.
 fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str>> {
     let feed = catalog.feed_no(sub.feed())?;
     let place = feed.settings.legacy.as_ref()?;
-    (place.url.as_str() == sub.topic).then(|| sub.topic.as_str().into())
+    let rest = sub.topic.strip_prefix(place.url.as_str())?;
+    if !rest.is_empty() && !rest.starts_with(['?', '&']) {
+        return None;
+    }
+    let sent = match &sub.target {
+        Target::Callback(callback) => Url::parse(&callback.topic_as_sent).ok(),
+        Target::Cloud(_) => None,
+    };
+    let (_, rest) = sub.topic.split_once(':')?;
+    let scheme = sent.as_ref().map_or(place.url.scheme(), Url::scheme);
+    Some(format!("{scheme}:{rest}").into())
 }
 
 /// The host of a URL: all of a callback that is logged, since its path and query may be its secret.

@@ -65,6 +65,8 @@ pub(super) struct SubscriptionRequest {
     pub(super) since: Option<String>,
     /// The wishes for pushes.
     pub(super) wishes: PushWishes,
+    /// The form that is wished, as it was spelt.
+    pub(super) format: Option<String>,
 }
 
 /// Which way.
@@ -106,6 +108,8 @@ pub(super) enum RefusedForm {
     },
     #[error("`hub.topic` (in rssCloud `url1`) is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
+    #[error("`format` must be one of {0}")]
+    UnknownFormat(String),
     #[error("`hub.topic` needs credentials. Send a user and password, a token, or WSSE")]
     Unauthenticated,
     #[error("the feed of `hub.topic` is gone. The operator has removed it")]
@@ -127,9 +131,11 @@ impl RefusedForm {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::HintsOff => StatusCode::FORBIDDEN,
             Self::GoneTopic => StatusCode::GONE,
-            Self::Missing(_) | Self::Twice(_) | Self::NotText(_) | Self::Bad { .. } => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::Missing(_)
+            | Self::Twice(_)
+            | Self::NotText(_)
+            | Self::UnknownFormat(_)
+            | Self::Bad { .. } => StatusCode::BAD_REQUEST,
         }
     }
 }
@@ -257,6 +263,7 @@ impl Form {
             algo: self.algo()?,
             since: self.since()?,
             wishes: self.wishes()?,
+            format: self.extension("format", "hub.format")?.map(str::to_owned),
         })
     }
 
@@ -335,14 +342,10 @@ impl Form {
     }
 
     fn wishes(&self) -> Result<PushWishes, RefusedForm> {
-        const NAME: &str = "deletions";
-        let deletions = match self.extension(NAME, "hub.deletions")? {
-            None => None,
-            Some("announce") => Some(Deletions::Announce),
-            Some("omit") => Some(Deletions::Omit),
-            Some(_) => return Err(bad(NAME, "must be announce or omit")),
-        };
-        Ok(PushWishes { deletions })
+        let deletions = self.extension("deletions", "hub.deletions")?;
+        Ok(PushWishes {
+            deletions: deletions.map(self::deletions).transpose()?,
+        })
     }
 
     /// A cursor that can be read in full. A moment or a damaged cursor would leave the subscriber
@@ -376,6 +379,15 @@ impl Form {
             1..=PUBLISHED_MAX => Ok(urls),
             _ => Err(bad("hub.url", "is given more than 100 times")),
         }
+    }
+}
+
+/// The wish for items that are gone.
+pub(super) fn deletions(text: &str) -> Result<Deletions, RefusedForm> {
+    match text {
+        "announce" => Ok(Deletions::Announce),
+        "omit" => Ok(Deletions::Omit),
+        _ => Err(bad("deletions", "must be announce or omit")),
     }
 }
 

@@ -12,4 +12,5 @@ mod private;
 mod rig;
 mod staying;
 mod subscribing;
+mod translating;
 mod withdrawing;

@@ -194,9 +194,13 @@ impl Readers {
             next,
         );
         links.archives = archives;
+        if matches!(reading.purpose, Purpose::Push(_)) {
+            links.topic.clone_from(&links.base);
+        }
         if let Some(own_url) = &reading.own_url {
             own_url.as_ref().clone_into(&mut links.base);
-            links.is_old_address = true;
+            // The Smart Feed at an old address is no document of its publisher.
+            links.is_old_address = reading.representation.is_classic();
         }
         links
     }

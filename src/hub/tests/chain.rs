@@ -12,7 +12,7 @@ use crate::{
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde_json::Value;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
 };
 
@@ -86,6 +86,8 @@ impl Kind {
 struct Strict {
     /// The title of every live item, by the id of its publisher.
     items: BTreeMap<String, String>,
+    /// Every id that it was told of, be it alive or not.
+    told: BTreeSet<String>,
     /// The cursor L of the newest item that it knows.
     last: String,
     /// Pushes that did not follow on what it knows.
@@ -105,9 +107,12 @@ impl Strict {
                 item["title"].as_str().unwrap(),
             );
             self.items.insert(id.to_owned(), title.to_owned());
+            self.told.insert(id.to_owned());
         }
         for gone in page["_everfeed"]["deleted"].as_array().unwrap_or(&vec![]) {
-            self.items.remove(gone["item_id"].as_str().unwrap());
+            let id = gone["item_id"].as_str().unwrap();
+            self.items.remove(id);
+            self.told.insert(id.to_owned());
         }
     }
 
@@ -151,10 +156,8 @@ impl Strict {
         let mut held = Strict::default();
         held.pull(rig, kind).await;
         match kind {
-            Kind::Created => assert!(
-                held.items.keys().all(|id| self.items.contains_key(id)),
-                "{kind:?}, seed {seed}"
-            ),
+            // Of what becomes of an item later, this topic says nothing.
+            Kind::Created => assert_eq!(self.told, held.told, "{kind:?}, seed {seed}"),
             Kind::Classic => assert!(
                 held.items
                     .iter()
@@ -275,7 +278,7 @@ async fn pull_if_needed(rig: &Rig, kind: Kind, strict: &Mutex<Strict>, is_due: b
 #[tokio::test(start_paused = true)]
 async fn a_strict_subscriber_sees_no_break_that_nothing_caused() {
     for kind in Kind::ALL {
-        for seed in 0..6 {
+        for seed in 0..4 {
             run(kind, seed * 100, false).await;
         }
     }
@@ -285,7 +288,7 @@ async fn a_strict_subscriber_sees_no_break_that_nothing_caused() {
 #[tokio::test(start_paused = true)]
 async fn a_strict_subscriber_ends_with_what_the_store_holds_whatever_is_lost() {
     for kind in Kind::ALL {
-        for seed in 0..6 {
+        for seed in 0..4 {
             run(kind, 5_000 + seed * 100, true).await;
         }
     }

@@ -30,7 +30,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     media: Media::of("application/json; charset=utf-8", Negotiation::Ranges)
         .or(&["application/stream+json"]),
     audiences: FULL,
-    is_pushed: true,
+    is_alternate: true,
     write: document,
     item: lone_item,
 };

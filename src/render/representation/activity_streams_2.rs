@@ -41,7 +41,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     )
     .or(&["application/ld+json"]),
     audiences: FULL,
-    is_pushed: false,
+    is_alternate: false,
     write: document,
     item: lone_item,
 };

@@ -39,7 +39,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     media: Media::of("application/atom+xml; charset=utf-8", Negotiation::Ranges)
         .or(&["text/xml", "application/xml"]),
     audiences: BOTH,
-    is_pushed: true,
+    is_alternate: true,
     write: document,
     item: lone_item,
 };

@@ -35,7 +35,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     etag: "f",
     media: Media::of("application/feed+json; charset=utf-8", Negotiation::Name),
     audiences: BOTH,
-    is_pushed: true,
+    is_alternate: true,
     write: document,
     item: lone_item,
 };

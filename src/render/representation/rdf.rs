@@ -69,7 +69,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     etag: "x",
     media: Media::of("application/rdf+xml; charset=utf-8", Negotiation::Never),
     audiences: BOTH,
-    is_pushed: false,
+    is_alternate: false,
     write: document,
     item: lone_item,
 };
@@ -151,8 +151,8 @@ fn channel(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, au
 fn contents(xml: &mut Xml, document: &Document<'_>) {
     xml.open("items", &[]);
     xml.open("rdf:Seq", &[]);
-    for post in post::items(document, Audience::Classic) {
-        resource(xml, "rdf:li", Some(&post.item().iri));
+    for post in post::items(document, Audience::Classic).filter_map(ItemProjection::post) {
+        resource(xml, "rdf:li", Some(&post.item.iri));
     }
     xml.close("rdf:Seq");
     xml.close("items");

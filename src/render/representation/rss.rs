@@ -57,7 +57,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     etag: "r",
     media: Media::of("application/rss+xml; charset=utf-8", Negotiation::Never),
     audiences: BOTH,
-    is_pushed: true,
+    is_alternate: true,
     write: document,
     item: lone_item,
 };

@@ -73,6 +73,7 @@ pub(crate) fn new(feed: FeedNo, callback: &str) -> NewSubscription {
             user: UserNo(7),
             token: Some(TokenNo(8)),
         }),
+        scanned: None,
     };
     NewSubscription {
         view: View::all(feed, Order::MODIFIED),

@@ -41,7 +41,7 @@ use crate::{
             DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Timetable,
             ValidatorPair,
         },
-        view::View,
+        view::{Deletions, View},
     },
     secret::Secret,
     store::{
@@ -744,6 +744,24 @@ fn samples() -> Vec<Sample> {
         pending,
         ..subscription.clone()
     };
+    let wishing = Subscription {
+        target: Target::Callback(CallbackTarget {
+            url: "https://r.example/cb".into(),
+            topic_as_sent: "https://f.example/feeds/blog/classic.atom".into(),
+            dialect: Dialect::WebSub,
+            secret: None,
+            algo: Algo::Sha256,
+            verify_token: None,
+            wishes: PushWishes {
+                deletions: Some(Deletions::Announce),
+            },
+        }),
+        pending: subscription.pending.clone().map(|pending| Pending {
+            scanned: some("2_0_1"),
+            ..pending
+        }),
+        ..subscription.clone()
+    };
     let attempts = Attempts {
         failed: 3,
         next_try: AT,
@@ -779,6 +797,7 @@ fn samples() -> Vec<Sample> {
         sample("full", page),
         sample("full", subscription),
         sample("private", private),
+        sample("wishing", wishing),
         sample("cloud", cloud),
         sample(
             "full",
@@ -798,6 +817,13 @@ fn samples() -> Vec<Sample> {
             "readers",
             Progress {
                 on_behalf_of: Some(40),
+                ..progress.clone()
+            },
+        ),
+        sample(
+            "scanned",
+            Progress {
+                scanned: some("2_0_1"),
                 ..progress.clone()
             },
         ),
