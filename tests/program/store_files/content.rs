@@ -366,6 +366,7 @@ fn subscription(feed: FeedNo) -> NewSubscription {
                 user: UserNo(1),
                 token: Some(TokenNo(1)),
             }),
+            scanned: None,
         },
     }
 }
