@@ -16,3 +16,4 @@ pub mod request_body;
 pub mod socket;
 pub mod tls;
 mod unread;
+pub(crate) mod xml_rpc;

@@ -35,6 +35,7 @@ mod push;
 mod range;
 mod request;
 mod stream;
+mod tag;
 
 pub use coding::Coding;
 pub use follow::Pages;
@@ -167,6 +168,7 @@ pub struct Readers {
     site: Arc<Site>,
     config: Config,
     ttl_mins: Box<TtlMins>,
+    takes_cloud: Box<TakesCloud>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
     room: BodyRoom,
     filtered: FilteredViews,
@@ -175,6 +177,9 @@ pub struct Readers {
 
 /// The `ttl` of a feed in RSS, minutes; `None` for none.
 type TtlMins = dyn Fn(FeedNo) -> Option<u32> + Send + Sync;
+
+/// True for a feed of which listeners of rssCloud are told.
+type TakesCloud = dyn Fn(FeedNo) -> bool + Send + Sync;
 
 /// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before
 /// they are made.
@@ -208,6 +213,7 @@ impl Readers {
             clock,
             site,
             ttl_mins: Box::new(|_| None),
+            takes_cloud: Box::new(|_| false),
             bodies: Cache::builder()
                 .weigher(body_weight)
                 .max_capacity(config.render_cache_bytes)
@@ -231,6 +237,15 @@ impl Readers {
     ) -> Self {
         Self {
             ttl_mins: Box::new(ttl_mins),
+            ..self
+        }
+    }
+
+    /// Readers that tell ordinary RSS readers where listeners of rssCloud register, for some feeds.
+    #[must_use]
+    pub fn with_cloud(self, takes_cloud: impl Fn(FeedNo) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            takes_cloud: Box::new(takes_cloud),
             ..self
         }
     }

@@ -57,4 +57,4 @@ pub use text::plain as words;
 pub use urls::{BadQuery, ClassicQuery, CloudPlace, Endpoint, Query, Site, Topic, link_header};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.
-pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".3");
+pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".4");

@@ -37,7 +37,6 @@ mod site_pages;
 pub mod stack;
 mod trackers;
 mod validators;
-mod xml_rpc;
 
 pub mod admin;
 #[cfg(test)]

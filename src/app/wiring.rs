@@ -16,7 +16,7 @@ use crate::{
         keeper::KeeperParts,
     },
     auth::Authenticator,
-    catalog::{Catalog, CatalogSnapshot, ReadGate, SiteFeeds, SiteSettings, Sites},
+    catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
     clock::Clock,
     config::Config,
     edge::{
@@ -255,6 +255,13 @@ impl Wiring {
         let site = Arc::new(self.site());
         let catalog = self.gate.catalog.clone();
         let ttl_mins = move |feed| Some(catalog.snapshot().feed_no(feed)?.settings.poll.ttl_mins());
+        let (has_cloud, catalog) = (hub.rsscloud, self.gate.catalog.clone());
+        // Listeners know no credentials.
+        let takes_cloud = move |feed| {
+            let catalog = catalog.snapshot();
+            let is_public = |feed: &Arc<RegisteredFeed>| !feed.settings.is_private();
+            has_cloud && catalog.feed_no(feed).is_some_and(is_public)
+        };
         let readers = Readers::new(
             self.store.clone(),
             self.notify.clone(),
@@ -262,7 +269,7 @@ impl Wiring {
             site,
             config,
         );
-        Arc::new(readers.with_ttl_mins(ttl_mins))
+        Arc::new(readers.with_ttl_mins(ttl_mins).with_cloud(takes_cloud))
     }
 
     /// The places at which this process answers itself: no callback is there.

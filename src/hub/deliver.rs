@@ -4,8 +4,8 @@
 
 use super::{Shared, places::Place};
 use crate::{
-    catalog::Destination, clock::Clock, layers::Request, readers::Rendered, render::Representation,
-    store::subscriptions::Target,
+    catalog::Destination, clock::Clock, feed::stamp::Stamp, layers::Request, readers::Rendered,
+    render::Representation, store::subscriptions::Target,
 };
 use futures_util::future::BoxFuture;
 use question::{Question, Verdict};
@@ -28,6 +28,19 @@ pub(super) struct Delivery {
     /// The stored cursor that the page follows on, as it was acknowledged.
     pub(super) prev: String,
     pub(super) page: Arc<Rendered>,
+    /// `ETag`, `Last-Modified` and `Date`, as far as they are known.
+    pub(super) validators: PushValidators,
+}
+
+/// What a push says of the state of its topic, beside cursors.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PushValidators {
+    /// The tag that a pull of the topic has in the state to which the push leads.
+    pub(super) etag: Option<String>,
+    /// Time of the last change of the topic in that state.
+    pub(super) last_modified: Option<Stamp>,
+    /// T of the last item of the push.
+    pub(super) date: Option<Stamp>,
 }
 
 /// The result of a delivery.

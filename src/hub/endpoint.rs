@@ -43,6 +43,7 @@ use tokio::sync::oneshot;
 use url::form_urlencoded;
 
 mod cloud;
+mod status;
 mod topics;
 
 pub(super) use topics::Subject;
@@ -58,6 +59,7 @@ const BUSY_SECS: u64 = 120;
 struct HubAnswer {
     status: StatusCode,
     text: String,
+    media_type: &'static str,
     retry_after: Option<Duration>,
 }
 
@@ -66,6 +68,7 @@ impl HubAnswer {
         Self {
             status,
             text: text.into(),
+            media_type: PLAIN_TEXT,
             retry_after: None,
         }
     }
@@ -83,7 +86,7 @@ impl HubAnswer {
         if !text.is_empty() {
             text.push('\n');
         }
-        let mut response = short_of(self.status, PLAIN_TEXT, Bytes::from(text));
+        let mut response = short_of(self.status, self.media_type, Bytes::from(text));
         let headers = response.headers_mut();
         if self.status == StatusCode::NO_CONTENT {
             headers.remove(CONTENT_TYPE);
@@ -177,6 +180,7 @@ impl Hub {
         let content_type = fields::text(request.headers(), &CONTENT_TYPE);
         match form::parse(content_type, request.body())? {
             HubRequest::Publish(urls) => self.publish(&urls, &sender),
+            HubRequest::Status(asked) => self.status(&asked, &sender).await,
             HubRequest::SubscriptionRequest(change) => self.change(&change, &sender).await,
         }
     }

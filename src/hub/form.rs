@@ -19,7 +19,7 @@ mod cloud;
 #[cfg(test)]
 mod tests;
 
-pub(super) use cloud::CloudRequest;
+pub(super) use cloud::{CloudRequest, is_call};
 
 /// The largest form, bytes.
 pub(super) const FORM_BYTES_MAX: usize = 64 << 10;
@@ -41,8 +41,22 @@ const PUBLISHED_MAX: usize = 100;
 pub(super) enum HubRequest {
     /// Subscribe, renew or unsubscribe.
     SubscriptionRequest(SubscriptionRequest),
+    /// The state of a subscription, told to its subscriber.
+    Status(StatusRequest),
     /// "These have changed": a hint for the poller (P-40).
     Publish(Vec<String>),
+}
+
+/// A question for the state of a subscription.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct StatusRequest {
+    pub(super) callback: String,
+    /// As spelt.
+    pub(super) topic: String,
+    /// The form that is wished, as it was spelt.
+    pub(super) format: Option<String>,
+    /// The proof that the sender is the subscriber.
+    pub(super) proof: Secret,
 }
 
 /// A request to subscribe, renew or unsubscribe.
@@ -93,6 +107,8 @@ pub(super) enum Verify {
 pub(super) enum RefusedForm {
     #[error("this is not a form. Send Content-Type application/x-www-form-urlencoded")]
     NotAForm,
+    #[error("this is no call that registers a listener: {0}")]
+    NoCall(String),
     #[error("your request is too large. A hub request has {FORM_BYTES_MAX} bytes at most")]
     TooLarge,
     #[error("`{0}` is missing")]
@@ -108,6 +124,10 @@ pub(super) enum RefusedForm {
     },
     #[error("`hub.topic` (in rssCloud `url1`) is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
+    #[error(
+        "`hub.secret` is not that of a subscription of this `hub.callback` to this `hub.topic`"
+    )]
+    Unproven,
     #[error("`format` must be one of {0}")]
     UnknownFormat(String),
     #[error("`hub.topic` needs credentials. Send a user and password, a token, or WSSE")]
@@ -129,12 +149,13 @@ impl RefusedForm {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnknownTopic(_) | Self::NothingPublished => StatusCode::NOT_FOUND,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::HintsOff => StatusCode::FORBIDDEN,
+            Self::HintsOff | Self::Unproven => StatusCode::FORBIDDEN,
             Self::GoneTopic => StatusCode::GONE,
             Self::Missing(_)
             | Self::Twice(_)
             | Self::NotText(_)
             | Self::UnknownFormat(_)
+            | Self::NoCall(_)
             | Self::Bad { .. } => StatusCode::BAD_REQUEST,
         }
     }
@@ -152,7 +173,11 @@ pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<HubReques
             .change(Mode::Unsubscribe)
             .map(HubRequest::SubscriptionRequest),
         "publish" => form.published().map(HubRequest::Publish),
-        _ => Err(bad("hub.mode", "must be subscribe, unsubscribe or publish")),
+        "status" => form.status().map(HubRequest::Status),
+        _ => Err(bad(
+            "hub.mode",
+            "must be subscribe, unsubscribe, publish or status",
+        )),
     }
 }
 
@@ -264,6 +289,27 @@ impl Form {
             since: self.since()?,
             wishes: self.wishes()?,
             format: self.extension("format", "hub.format")?.map(str::to_owned),
+        })
+    }
+
+    /// The proof is the secret of the subscription, or its token where it has no secret.
+    fn status(&self) -> Result<StatusRequest, RefusedForm> {
+        let needed = |name| self.filled(name)?.ok_or(RefusedForm::Missing(name));
+        let (callback, topic) = (needed("hub.callback")?, needed("hub.topic")?);
+        check_callback(callback)?;
+        check_topic("hub.topic", topic)?;
+        let proof = match self.secret()? {
+            Some(secret) => secret,
+            None => Secret::new(
+                self.filled("hub.verify_token")?
+                    .ok_or(RefusedForm::Missing("hub.secret"))?,
+            ),
+        };
+        Ok(StatusRequest {
+            callback: callback.to_owned(),
+            topic: topic.to_owned(),
+            format: self.extension("format", "hub.format")?.map(str::to_owned),
+            proof,
         })
     }
 

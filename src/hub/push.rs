@@ -3,7 +3,7 @@
 
 use super::{
     ChainStart, Shared,
-    deliver::{Delivered, Delivery, NotTaken, way_to},
+    deliver::{Delivered, Delivery, NotTaken, PushValidators, way_to},
     places::Errand,
 };
 use crate::{
@@ -60,11 +60,12 @@ impl PushPlace {
         representation: Representation,
         max: usize,
         own_url: Option<Arc<str>>,
-        wishes: &PushWishes,
+        target: &Target,
     ) -> ReadRequest {
         ReadRequest::push(view, representation, &self.position, max, own_url)
             .following(&self.acked)
-            .with_deletions(wishes.deletions)
+            .with_deletions(target.wishes().deletions)
+            .for_old_subscriber(target.is_legacy())
     }
 }
 
@@ -153,8 +154,8 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let view = View { feed, ..push.view };
     // Read only now: what was newest when we queued may be old by the time there is room.
     let (form, own_url) = (push.representation, push.own_url);
-    let wishes = push.target.wishes();
-    let reading = stored.reading(view, form, push.items_max, own_url, &wishes);
+    let is_legacy_document = own_url.is_some() && form.is_classic();
+    let reading = stored.reading(view, form, push.items_max, own_url, &push.target);
     let reading = reading.seen_from(push.site);
     let PushPlace { acked, position } = stored;
     let page = shared.readers.read(&reading).await?;
@@ -181,11 +182,19 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             (advance.to, advance.scanned, advance.more) = (head, None, false);
         }
     }
+    let validators = PushValidators {
+        // A document of the publisher has tags of its own.
+        etag: (!page.more && !is_legacy_document)
+            .then(|| shared.readers.etag(&reading, page.head, "")),
+        last_modified: (!page.more).then(|| page.head.last_t.max(page.head.metadata_t)),
+        date: Toc::parse(&page.last_cursor).and_then(|toc| toc.t.stamp()),
+    };
     let delivery = Delivery {
         representation: push.representation,
         link,
         prev: acked,
         page,
+        validators,
     };
     let delivered = way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));

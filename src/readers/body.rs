@@ -118,7 +118,7 @@ impl Readers {
             Purpose::Page | Purpose::Look => self.page(reading, is_fresh).await,
             Purpose::Newest { changed_since } => self.newest(reading, changed_since).await,
             Purpose::Archive(place) => self.archive(reading, place).await,
-            Purpose::Push(deletions) => self.push(reading, deletions, is_fresh).await,
+            Purpose::Push(kind) => self.push(reading, kind.deletions, is_fresh).await,
             Purpose::Stream => self.events(reading, is_fresh).await,
         }
     }
@@ -193,6 +193,10 @@ impl Readers {
             (view.order, &view.filter),
             next,
         );
+        // An archive gains nothing.
+        if !matches!(reading.purpose, Purpose::Archive(_)) && (self.takes_cloud)(view.feed) {
+            links.cloud = self.site.cloud();
+        }
         links.archives = archives;
         if matches!(reading.purpose, Purpose::Push(_)) {
             links.topic.clone_from(&links.base);

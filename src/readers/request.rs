@@ -2,6 +2,7 @@
 
 use crate::{
     feed::{
+        cursor::Toc,
         filter::Filter,
         moment::Moment,
         order::Order,
@@ -43,12 +44,20 @@ pub(super) enum Purpose {
     /// An archive behind the newest posts.
     Archive(ArchivePlace),
     /// A push: the page after a position, which names the cursor that was pushed last.
-    Push(Deletions),
+    Push(PushKind),
     /// Events of a stream that goes on after them.
     Stream,
     /// A look whether a page or a push has any item, by one who waits: without a total and without
     /// a body.
     Look,
+}
+
+/// Wishes of a subscriber that show in the body of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PushKind {
+    pub(super) deletions: Deletions,
+    /// True for a subscriber of an old dialect, which takes nothing that is older than what it has.
+    pub(super) is_old: bool,
 }
 
 /// A position and how it was spelt.
@@ -147,7 +156,10 @@ impl ReadRequest {
             ..Self::of(
                 view,
                 representation,
-                Purpose::Push(usual_deletions(representation)),
+                Purpose::Push(PushKind {
+                    deletions: usual_deletions(representation),
+                    is_old: false,
+                }),
                 max,
             )
         }
@@ -168,8 +180,17 @@ impl ReadRequest {
     /// with its representation.
     #[must_use]
     pub fn with_deletions(mut self, wish: Option<Deletions>) -> Self {
-        if let (Purpose::Push(deletions), Some(wish)) = (&mut self.purpose, wish) {
-            *deletions = wish;
+        if let (Purpose::Push(kind), Some(wish)) = (&mut self.purpose, wish) {
+            kind.deletions = wish;
+        }
+        self
+    }
+
+    /// The same push for a subscriber of an old dialect, or not.
+    #[must_use]
+    pub fn for_old_subscriber(mut self, is_old: bool) -> Self {
+        if let Purpose::Push(kind) = &mut self.purpose {
+            kind.is_old = is_old;
         }
         self
     }
@@ -241,12 +262,15 @@ impl ReadRequest {
 
     /// The place of a push in its chain.
     pub(super) fn chain_place(&self) -> Option<ChainPlace<'_>> {
-        let Purpose::Push(deletions) = self.purpose else {
+        let Purpose::Push(kind) = self.purpose else {
             return None;
         };
+        let prev_cursor = self.prev.as_deref().or_else(|| self.kept_cursor())?;
+        let last_t = Toc::parse(prev_cursor).and_then(|toc| toc.t.stamp());
         Some(ChainPlace {
-            prev_cursor: self.prev.as_deref().or_else(|| self.kept_cursor())?,
-            deletions,
+            prev_cursor,
+            deletions: kind.deletions,
+            dated_since: last_t.filter(|_| kind.is_old),
         })
     }
 

@@ -539,3 +539,33 @@ async fn a_body_takes_no_more_room_than_it_has_bytes() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn classic_rss_names_the_cloud_where_there_is_one() {
+    // LEGACY C-4; an archive gains nothing.
+    let rig = ReaderRig::of(1..=3).await;
+    let newest = |form| ReadRequest::newest(rig.feed, Filter::All, form, 15, None);
+    let cloud = "<cloud domain=\"feeds.example\" port=\"443\" path=\"/pleaseNotify\" registerProcedure=\"\" protocol=\"http-post\"/>";
+    let text = |body: &Rendered| String::from_utf8(body.body.to_vec()).unwrap();
+    let without = rig.readers.read(&newest(Representation::CLASSIC_RSS)).await;
+    assert!(!text(&without.unwrap()).contains("<cloud"));
+    let site = Arc::new(rig.readers.site().clone());
+    let readers = Readers::new(
+        rig.store.clone(),
+        rig.notify.clone(),
+        rig.clock.clone(),
+        site,
+        Config::default(),
+    )
+    .with_cloud(|_| true);
+    let with = readers
+        .read(&newest(Representation::CLASSIC_RSS))
+        .await
+        .unwrap();
+    assert!(text(&with).contains(cloud), "{}", text(&with));
+    let atom = readers
+        .read(&newest(Representation::CLASSIC_ATOM))
+        .await
+        .unwrap();
+    assert!(!text(&atom).contains("<cloud"));
+}

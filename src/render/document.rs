@@ -1,7 +1,7 @@
 //! A page with what stands around it in a document; not how a syntax writes it.
 
-use super::xml::Declared;
-use crate::feed::{page::Page, record::FeedRecord, view::Deletions};
+use super::{urls::CloudPlace, xml::Declared};
+use crate::feed::{page::Page, record::FeedRecord, stamp::Stamp, view::Deletions};
 
 /// Readers that a document is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +55,9 @@ pub struct ChainPlace<'a> {
     pub prev_cursor: &'a str,
     /// The wish for items that are gone.
     pub deletions: Deletions,
+    /// Items that say they were updated before this moment say T instead: an old subscriber takes
+    /// nothing that is older than what it has (LEGACY A-14).
+    pub dated_since: Option<Stamp>,
 }
 
 /// The links of one document.
@@ -80,6 +83,8 @@ pub struct Links {
     /// True where `base` is the address of the old feed: the document stands for the publisher's,
     /// and has its id.
     pub is_old_address: bool,
+    /// The place at which listeners of rssCloud register; it stands in RSS for ordinary readers.
+    pub cloud: Option<CloudPlace>,
     /// True where nothing that is gone was asked for. What leaves the view is told in the form of
     /// RFC 6721 alone, so that mirrors follow and nobody is shown a post for it.
     pub is_live_view: bool,

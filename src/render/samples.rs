@@ -226,6 +226,7 @@ pub(super) fn rendered_with(
         links: links(representation),
         prev_cursor: None,
         deletions: Deletions::Announce,
+        dated_since: None,
         ttl_mins: None,
     };
     change(&mut around);
@@ -236,6 +237,7 @@ pub(super) fn rendered_with(
         push: around.prev_cursor.as_deref().map(|prev_cursor| ChainPlace {
             prev_cursor,
             deletions: around.deletions,
+            dated_since: around.dated_since,
         }),
         ttl_mins: around.ttl_mins,
     };
@@ -249,6 +251,7 @@ pub(super) struct Around {
     pub(super) links: Links,
     pub(super) prev_cursor: Option<String>,
     pub(super) deletions: Deletions,
+    pub(super) dated_since: Option<Stamp>,
     pub(super) ttl_mins: Option<u32>,
 }
 

@@ -354,6 +354,7 @@ impl Site {
             topic: self.topic_of_page(name, filter),
             archives: ArchiveLinks::default(),
             is_old_address: false,
+            cloud: None,
             is_live_view: filter.asks_for_live_alone(),
         }
     }

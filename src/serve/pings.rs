@@ -8,13 +8,13 @@ use super::{
     look_ahead::{joined, look_ahead},
     mount::{Handler, answer_of},
     refusal::Refusal,
-    xml_rpc::{BadXmlRpc, XmlRpcCall, fault_answer, ping_answer},
 };
 use crate::{
     catalog::RegisteredFeed,
     edge::{
         body::{self, MountService, Response, ServeBody},
         fields::text,
+        xml_rpc::{BadXmlRpc, NO_METHOD, NOT_WELL_FORMED, XmlRpcCall, fault_answer, ping_answer},
     },
 };
 use bytes::Bytes;
@@ -35,10 +35,6 @@ const EXTENDED_PING: &str = "weblogUpdates.extendedPing";
 const PARAMETER_BYTES_MAX: usize = 1024;
 /// Feeds of a site that one ping is for.
 const FEEDS_MAX: usize = 50;
-
-/// XML-RPC: no such method, or a call that cannot be read.
-const NO_METHOD: i32 = -32601;
-const NOT_WELL_FORMED: i32 = -32700;
 
 // Decides: Which calls at `/RPC2` are ours?
 /// True for a request that could be a ping of a site's blog.

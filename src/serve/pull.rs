@@ -14,7 +14,7 @@ use crate::{
         fields::{list_value, set, text},
     },
     feed::{cursor::Toc, filter::Filter, order::Order, record::Head, stamp::Stamp, view::View},
-    readers::{self, ReadRequest, Rendered},
+    readers::{ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
 };
 use bytes::Bytes;
@@ -395,33 +395,20 @@ impl<'a> PullAnswer<'a> {
     /// the build that renders it, and the configuration that shows in it. The tag is weak, since an
     /// edit of a page's surroundings alone need not change it.
     fn validators(&self, head: Head) -> AnswerValidators {
-        let (t, metadata_t) = (head.last_t.micros(), head.metadata_t.micros());
-        let (tail, coding) = (self.tag_tail(), accept::coding_tag(self.asked.coding()));
+        let coding = accept::coding_tag(self.asked.coding());
         AnswerValidators {
-            etag: format!("W/\"{t:x}.{metadata_t:x}.{tail}{coding}\""),
+            etag: self
+                .asked
+                .context
+                .readers
+                .etag(&self.reading, head, &coding),
             modified: self.last_modified_secs(head),
         }
     }
 
-    /// Part of the tag that does not change with the feed. In it is a checksum of what a document
-    /// shows of our configuration: after a change of it, no copy is fresh. The feed is in that, too:
-    /// the state of another one is no base of a delta.
+    /// Part of the tag that does not change with the feed.
     fn tag_tail(&self) -> String {
-        let readers::Config {
-            page_items_max,
-            page_bytes_max,
-            classic_items,
-            ..
-        } = self.asked.context.readers.config();
-        let view = self.reading.view();
-        // Below a secret, other links.
-        let (feed, root) = (view.feed, self.asked.site().hub());
-        let setting = crc32fast::hash(
-            format!("{feed} {root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes(),
-        );
-        let (form, order) = (self.reading.representation().etag(), view.order);
-        let (filter, build) = (view.filter.tag(), render::REVISION);
-        format!("{form}{order}{filter}.{build}.{setting:x}")
+        self.asked.context.readers.tag_tail(&self.reading)
     }
 
     /// The second of the last change, once it is over: until then another change may carry the same

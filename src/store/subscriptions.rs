@@ -124,6 +124,8 @@ pub struct CloudTarget {
     pub feed_url: String,
     /// True where it is asked to echo a challenge; else a notification tries it.
     pub is_challenged: bool,
+    /// The method that is called there by XML-RPC; `None` for a form that is posted.
+    pub procedure: Option<String>,
 }
 
 /// The end of addresses of rssCloud: a fragment, which no callback has.
@@ -136,7 +138,14 @@ impl CloudTarget {
             address: format!("{url}{CLOUD_MARK}"),
             feed_url: feed_url.to_owned(),
             is_challenged,
+            procedure: None,
         }
+    }
+
+    /// The same listener, called by XML-RPC where a method is named.
+    #[must_use]
+    pub fn calling(self, procedure: Option<String>) -> Self {
+        Self { procedure, ..self }
     }
 
     /// The URL to which notifications go.
@@ -351,6 +360,11 @@ impl Target {
             Self::Callback(callback) => callback.wishes.clone(),
             Self::Cloud(_) => PushWishes::default(),
         }
+    }
+
+    /// True for a callback that speaks PubSubHubbub 0.3.
+    pub fn is_legacy(&self) -> bool {
+        matches!(self, Self::Callback(callback) if callback.dialect == Dialect::Legacy)
     }
 
     /// The URL of its requests.

@@ -14,8 +14,11 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use http::header::{CONTENT_TYPE, LINK, USER_AGENT};
-use std::sync::Arc;
+use http::header::{CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED, LINK, USER_AGENT};
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 /// The way to a callback.
 pub(super) struct CallbackWay {
@@ -36,7 +39,9 @@ impl Deliver for CallbackWay {
                 return Verdict::unaskable();
             };
             let answer = self.client.send(request, place).await;
-            let lenient = self.target.dialect == Dialect::Legacy && !question.awaited;
+            // Where the request names `async`, too, its verification goes on after the answer.
+            let goes_on = !question.awaited || !question.wait_max.is_zero();
+            let lenient = self.target.dialect == Dialect::Legacy && goes_on;
             question::judge(&answer, Some(&challenge), lenient, self.clock.now())
         }
         .boxed()
@@ -95,6 +100,7 @@ impl CallbackWay {
             link,
             prev,
             page,
+            validators,
         } = delivery;
         let mut request = http::Request::post(self.target.url.as_str())
             .header(CONTENT_TYPE, representation.content_type())
@@ -102,6 +108,18 @@ impl CallbackWay {
             .header(USER_AGENT, &self.client.user_agent)
             .header("smart-feed-prev", prev)
             .header("smart-feed-last", page.last_cursor.as_str());
+        if let Some(etag) = &validators.etag {
+            request = request.header(ETAG, etag);
+        }
+        for (name, at) in [
+            (LAST_MODIFIED, validators.last_modified),
+            (DATE, validators.date),
+        ] {
+            if let Some(at) = at {
+                let at = UNIX_EPOCH + Duration::from_secs(at.secs());
+                request = request.header(name, httpdate::fmt_http_date(at));
+            }
+        }
         if let Some(total) = page.total {
             request = request.header("smart-feed-total", total);
         }

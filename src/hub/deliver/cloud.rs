@@ -2,19 +2,23 @@
 //! of its items (LEGACY C-4); not when.
 
 use super::{
-    Deliver, Delivered, Delivery, answer,
+    Deliver, Delivered, Delivery, NotTaken, answer,
     question::{self, Question, Verdict},
 };
 use crate::{
     catalog::Destination,
     clock::Clock,
+    edge::xml_rpc::{call, is_done},
     hub::{client::CallbackClient, places::Place},
-    layers::Request,
+    layers::{FetchError, Request},
     store::subscriptions::CloudTarget,
 };
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{
+    Response,
+    header::{CONTENT_TYPE, USER_AGENT},
+};
 use std::sync::Arc;
 use url::form_urlencoded;
 
@@ -49,6 +53,9 @@ impl Deliver for CloudWay {
                 return Verdict::unaskable();
             };
             let answer = self.client.send(request, place).await;
+            if let Some(why) = self.fault(&answer) {
+                return Verdict::Refused(why.to_owned());
+            }
             question::judge(&answer, challenge.as_deref(), false, self.clock.now())
         }
         .boxed()
@@ -59,7 +66,15 @@ impl Deliver for CloudWay {
             let Some(request) = self.notification() else {
                 return Delivered::Unsendable;
             };
-            answer::judge(&self.client.send(request, place).await, self.clock.now())
+            let answer = self.client.send(request, place).await;
+            if let Some(why) = self.fault(&answer) {
+                return Delivered::Failed(NotTaken {
+                    why: why.to_owned(),
+                    retry_after: None,
+                    too_large: false,
+                });
+            }
+            answer::judge(&answer, self.clock.now())
         }
         .boxed()
     }
@@ -74,14 +89,30 @@ impl CloudWay {
         request.body(Bytes::new()).ok()
     }
 
+    /// The reason why an answer to a call is no yes, whatever its status.
+    fn fault(&self, answer: &Result<Response<Bytes>, FetchError>) -> Option<&'static str> {
+        self.target.procedure.as_ref()?;
+        let answer = answer.as_ref().ok()?;
+        let is_no = answer.status().is_success() && !is_done(answer.body());
+        is_no.then_some("its answer is no response of XML-RPC, or a fault")
+    }
+
     /// The request that says that a feed has changed.
     fn notification(&self) -> Option<Request> {
+        let request =
+            http::Request::post(self.target.url()).header(USER_AGENT, &self.client.user_agent);
+        if let Some(procedure) = &self.target.procedure {
+            let body = call(procedure, &self.target.feed_url);
+            return request
+                .header(CONTENT_TYPE, "text/xml; charset=utf-8")
+                .body(Bytes::from(body))
+                .ok();
+        }
         let body = form_urlencoded::Serializer::new(String::new())
             .append_pair("url", &self.target.feed_url)
             .finish();
-        http::Request::post(self.target.url())
+        request
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .header(USER_AGENT, &self.client.user_agent)
             .body(Bytes::from(body))
             .ok()
     }

@@ -3,9 +3,12 @@
 
 use super::{Hub, HubAnswer, HubSender, Subject, TopicAsk, all_confirmed};
 use crate::{
-    edge::fields::text,
+    edge::{
+        fields::text,
+        xml_rpc::{done_answer, fault_answer},
+    },
     hub::{
-        form::{CloudRequest, Mode},
+        form::{CloudRequest, Mode, is_call},
         lease,
         roster::Key,
     },
@@ -23,9 +26,12 @@ use std::net::IpAddr;
 /// all leases count here, too.
 const LEASE_SECS: &str = "90000";
 
+/// The code of faults: that of the first cloud.
+const FAULT: i32 = 4;
+
 impl Hub {
     /// Answers `pleaseNotify`, in XML as the protocol has it, or in JSON for those who want nothing
-    /// else.
+    /// else; a call of XML-RPC by its response.
     pub(super) async fn please_notify(
         &self,
         request: &Request<Bytes>,
@@ -46,8 +52,18 @@ impl Hub {
         let accept = text(request.headers(), &ACCEPT).unwrap_or_default();
         let is_json = accept.contains("json") && !accept.contains("xml");
         let (is_success, said) = (answer.status.is_success(), answer.text.clone());
+        let is_call = is_call(text(request.headers(), &CONTENT_TYPE));
         let mut response = answer.respond();
-        let (media_type, body) = if is_json {
+        let (media_type, body) = if is_call {
+            // Calls are answered 200, faults too.
+            *response.status_mut() = StatusCode::OK;
+            let body = if is_success {
+                done_answer()
+            } else {
+                fault_answer(FAULT, &said)
+            };
+            ("text/xml; charset=utf-8", body)
+        } else if is_json {
             let body = serde_json::json!({ "success": is_success, "msg": said }).to_string();
             ("application/json; charset=utf-8", body)
         } else {
@@ -134,6 +150,6 @@ impl Hub {
 impl CloudRequest {
     /// The listener that registers for a feed.
     fn target(&self, feed: &str) -> CloudTarget {
-        CloudTarget::new(&self.url, feed, self.is_challenged)
+        CloudTarget::new(&self.url, feed, self.is_challenged).calling(self.procedure.clone())
     }
 }

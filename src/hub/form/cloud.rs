@@ -1,7 +1,10 @@
 //! A registration of rssCloud (`pleaseNotify`), from its form to a value (LEGACY C-4); not whether
 //! its feeds are ours.
 
-use super::{CALLBACK_BYTES_MAX, Form, RefusedForm, TOPICS_MAX, absolute, bad, check_topic};
+use super::{
+    CALLBACK_BYTES_MAX, FORM_BYTES_MAX, Form, RefusedForm, TOPICS_MAX, absolute, bad, check_topic,
+};
+use crate::edge::xml_rpc::XmlRpcCall;
 use std::net::{IpAddr, Ipv6Addr};
 use url::Host;
 
@@ -14,6 +17,8 @@ pub(in crate::hub) struct CloudRequest {
     pub(in crate::hub) is_challenged: bool,
     /// The URLs of the feeds, as spelt.
     pub(in crate::hub) feeds: Vec<String>,
+    /// The method that is called there; `None` for a form that is posted.
+    pub(in crate::hub) procedure: Option<String>,
 }
 
 impl CloudRequest {
@@ -23,17 +28,21 @@ impl CloudRequest {
         body: &[u8],
         client: Option<IpAddr>,
     ) -> Result<Self, RefusedForm> {
-        let form = Form::read(content_type, body)?;
-        let scheme = match form
+        let form = if is_call(content_type) {
+            called(body)?
+        } else {
+            Form::read(content_type, body)?
+        };
+        let protocol = form
             .filled("protocol")?
-            .ok_or(RefusedForm::Missing("protocol"))?
-        {
-            "http-post" => "http",
+            .ok_or(RefusedForm::Missing("protocol"))?;
+        let scheme = match protocol {
+            "http-post" | "xml-rpc" => "http",
             "https-post" => "https",
             _ => {
                 return Err(bad(
                     "protocol",
-                    "must be http-post or https-post. This hub does not speak XML-RPC or SOAP",
+                    "must be http-post, https-post or xml-rpc. This hub does not speak SOAP",
                 ));
             }
         };
@@ -66,12 +75,64 @@ impl CloudRequest {
         if url.parse::<http::Uri>().is_err() {
             return Err(bad("path", "contains characters that a URL cannot hold"));
         }
+        let procedure = match form.filled("notifyProcedure")? {
+            _ if protocol != "xml-rpc" => None,
+            Some(name) if name.len() > PROCEDURE_BYTES_MAX => {
+                return Err(bad("notifyProcedure", "is longer than 255 bytes"));
+            }
+            Some(name) => Some(name.to_owned()),
+            None => return Err(RefusedForm::Missing("notifyProcedure")),
+        };
         Ok(Self {
             url,
-            is_challenged: domain.is_some(),
+            // A method is called to try it, and says by its answer that it knows the call.
+            is_challenged: domain.is_some() && procedure.is_none(),
+            procedure,
             feeds: form.numbered_urls()?,
         })
     }
+}
+
+/// The longest name of a method that is called, bytes.
+const PROCEDURE_BYTES_MAX: usize = 255;
+/// The method that registers a listener.
+const METHOD: &str = "rssCloud.pleaseNotify";
+
+/// True for a registration by a call of XML-RPC.
+pub(in crate::hub) fn is_call(content_type: Option<&str>) -> bool {
+    let essence = content_type.unwrap_or_default().split(';').next();
+    let essence = essence.unwrap_or_default().trim();
+    ["text/xml", "application/xml"]
+        .iter()
+        .any(|xml| essence.eq_ignore_ascii_case(xml))
+}
+
+/// The form that a call stands for: procedure, port, path, protocol, a list of URLs, and the domain.
+fn called(body: &[u8]) -> Result<Form, RefusedForm> {
+    if body.len() > FORM_BYTES_MAX {
+        return Err(RefusedForm::TooLarge);
+    }
+    let call = XmlRpcCall::read(body).map_err(|error| RefusedForm::NoCall(error.to_string()))?;
+    if call.method != METHOD {
+        return Err(RefusedForm::NoCall(format!("call {METHOD}")));
+    }
+    let names = ["notifyProcedure", "port", "path", "protocol", "", "domain"];
+    let mut pairs = Vec::new();
+    for (at, name) in names.into_iter().enumerate() {
+        let text = call.parameters.get(at).filter(|text| !text.is_empty());
+        let value = text.or(call.numbers.get(at)).cloned().unwrap_or_default();
+        if name.is_empty() {
+            let listed = call.lists.get(at).into_iter().flatten().cloned();
+            let urls = text.cloned().into_iter().chain(listed);
+            pairs.extend(
+                urls.zip(1..)
+                    .map(|(url, no): (_, u32)| (format!("url{no}"), url)),
+            );
+        } else if !value.is_empty() {
+            pairs.push((name.to_owned(), value));
+        }
+    }
+    Ok(Form(pairs))
 }
 
 impl Form {
@@ -195,7 +256,7 @@ mod tests {
             }
             other => panic!("{name}={value}: {other:?}"),
         };
-        for value in ["", "xml-rpc", "soap", "HTTP-POST", "http-get"] {
+        for value in ["", "xmlrpc", "soap", "HTTP-POST", "http-get"] {
             check("protocol", value);
         }
         for value in ["", "0", "65536", "-1", "80a"] {
@@ -216,9 +277,54 @@ mod tests {
         for value in ["", "b.example/f", "ftp://b/", "http://b/#x"] {
             check("url1", value);
         }
-        let rpc = parsed(&[("protocol", "xml-rpc")]).unwrap_err().to_string();
-        assert!(rpc.contains("does not speak XML-RPC or SOAP"), "{rpc}");
-        let call = CloudRequest::parse(Some("text/xml"), b"<methodCall/>", None);
-        assert_eq!(call, Err(RefusedForm::NotAForm));
+        let soap = parsed(&[("protocol", "soap")]).unwrap_err().to_string();
+        assert!(soap.contains("does not speak SOAP"), "{soap}");
+        let unnamed = parsed(&[("protocol", "xml-rpc")]);
+        assert_eq!(unnamed, Err(RefusedForm::Missing("notifyProcedure")));
+        let long = "a".repeat(256);
+        let long = parsed(&[("protocol", "xml-rpc"), ("notifyProcedure", &long)]);
+        assert!(matches!(
+            long,
+            Err(RefusedForm::Bad {
+                name: "notifyProcedure",
+                ..
+            })
+        ));
+        for bad in [
+            "<methodCall/>",
+            "",
+            "<methodCall><methodName>rssCloud.ping</methodName></methodCall>",
+        ] {
+            let call = CloudRequest::parse(Some("text/xml"), bad.as_bytes(), None);
+            assert!(matches!(call, Err(RefusedForm::NoCall(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_call_registers_as_a_form_does() {
+        let text = |value: &str| format!("<param><value>{value}</value></param>");
+        let list = "<array><data><value>http://b.example/f</value><value>http://b.example/g</value></data></array>";
+        let params = [
+            text("river.told"),
+            text("<i4>5337</i4>"),
+            text("/RPC2"),
+            text("xml-rpc"),
+            text(list),
+            text("r.example"),
+        ]
+        .concat();
+        let call = format!(
+            "<methodCall><methodName>rssCloud.pleaseNotify</methodName><params>{params}</params></methodCall>"
+        );
+        let asked = CloudRequest::parse(Some("text/xml; charset=utf-8"), call.as_bytes(), None);
+        assert_eq!(
+            asked,
+            Ok(CloudRequest {
+                url: "http://r.example:5337/RPC2".into(),
+                is_challenged: false,
+                feeds: vec!["http://b.example/f".into(), "http://b.example/g".into()],
+                procedure: Some("river.told".into()),
+            })
+        );
     }
 }

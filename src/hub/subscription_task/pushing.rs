@@ -99,8 +99,8 @@ impl SubscriptionTask {
                     ..sub.view.clone()
                 };
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
-                let (max, wishes) = (self.pushing.items_max, sub.target.wishes());
-                let after = |place: PushPlace| place.reading(view, form, max, own_url, &wishes);
+                let (max, target) = (self.pushing.items_max, &sub.target);
+                let after = |place: PushPlace| place.reading(view, form, max, own_url, target);
                 until_behind(self.place.shared.clone(), feed, place.map(after)).boxed()
             }
             // Stored by a version that had it; the subscription ends with its lease.

@@ -298,3 +298,103 @@ async fn a_listener_whose_feed_is_forgotten_or_closed_to_it_is_told_nothing() {
     assert!(other.hub.counts().is_empty());
     assert!(rig.net.taken().is_empty() && other.net.taken().is_empty());
 }
+
+fn call(method: &str, protocol: &str) -> String {
+    let value = |value: &str| format!("<param><value>{value}</value></param>");
+    let list = format!("<array><data><value>{FEED}</value></data></array>");
+    let params = [
+        value(method),
+        value("<i4>5337</i4>"),
+        value("/RPC2"),
+        value(protocol),
+        value(&list),
+        value("reader.example"),
+    ]
+    .concat();
+    format!(
+        "<?xml version=\"1.0\"?><methodCall><methodName>rssCloud.pleaseNotify</methodName><params>{params}</params></methodCall>"
+    )
+}
+
+async fn post_call(rig: &Rig, call: String) -> (u16, String) {
+    let request = http::Request::post("/pleaseNotify")
+        .header("content-type", "text/xml")
+        .body(Bytes::from(call));
+    let answer = rig.hub.handle(request.unwrap(), None).await;
+    (answer.status().as_u16(), text(&answer))
+}
+
+const DONE: &str = "<methodResponse><params><param><value><boolean>1</boolean></value></param></params></methodResponse>";
+
+// LEGACY C-4: by XML-RPC, too, each way.
+#[tokio::test(start_paused = true)]
+async fn a_listener_registers_and_is_told_by_calls_of_xml_rpc() {
+    let rig = Rig::new().await;
+    rig.net.on(|_| Reply::body(DONE));
+    let (status, said) = post_call(&rig, call("river.told", "xml-rpc")).await;
+    assert_eq!(
+        (status, said.contains("<boolean>1</boolean>")),
+        (200, true),
+        "{said}"
+    );
+    rig.net.taken();
+    rig.add(1).await;
+    rig.wait(1).await;
+    let calls = rig.net.taken();
+    let [told] = &calls[..] else {
+        panic!("{} calls", calls.len())
+    };
+    assert_eq!(
+        (told.method.clone(), &*told.url),
+        (Method::POST, "http://reader.example:5337/RPC2")
+    );
+    assert_eq!(told.header("content-type"), "text/xml; charset=utf-8");
+    let body = String::from_utf8(told.body.to_vec()).unwrap();
+    assert!(
+        body.contains("<methodName>river.told</methodName>") && body.contains(FEED),
+        "{body}"
+    );
+    // A fault is no yes, whatever its status; it is tried again.
+    rig.net
+        .on(|_| Reply::body("<methodResponse><fault><value/></fault></methodResponse>"));
+    rig.add(2).await;
+    rig.wait(1).await;
+    assert_eq!(rig.counts().failing, 1);
+    rig.net.on(|_| Reply::body(DONE));
+    rig.wait(60).await;
+    assert_eq!(rig.counts().failing, 0);
+    // A form may register a method, too, and a call a form.
+    let by_form = [
+        &without("protocol")[1..],
+        &[("protocol", "xml-rpc"), ("notifyProcedure", "other.told")],
+    ]
+    .concat();
+    assert_eq!(register(&rig, &by_form).await.0, 200);
+    rig.net.on(echoing);
+    let (_, said) = post_call(&rig, call("", "http-post")).await;
+    assert!(said.contains("<boolean>1</boolean>"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_cannot_be_meant_is_answered_by_a_fault() {
+    let rig = Rig::new().await;
+    for bad in [
+        String::new(),
+        "<methodCall><methodName>rssCloud.ping</methodName></methodCall>".to_owned(),
+        call("river.told", "soap"),
+        call("", "xml-rpc"),
+        "<!DOCTYPE x><methodCall/>".to_owned(),
+    ] {
+        let (status, said) = post_call(&rig, bad.clone()).await;
+        assert_eq!(
+            (status, said.contains("<fault>")),
+            (200, true),
+            "{bad}: {said}"
+        );
+    }
+    // A service that does not know the method says so.
+    rig.net.on(|_| Reply::body("<html>hello</html>"));
+    let (_, said) = post_call(&rig, call("river.told", "xml-rpc")).await;
+    assert!(said.contains("<fault>"), "{said}");
+    assert_eq!(rig.counts().active, 0);
+}

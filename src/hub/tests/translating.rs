@@ -261,3 +261,176 @@ async fn many_filters_of_one_feed_are_bounded_by_the_number_of_subscriptions() {
     rig.add(1).await;
     assert_eq!(rig.net.pushes().len(), 0);
 }
+
+// HUBS 5.1 (7): a subscriber is told its state, and nobody else learns anything.
+#[tokio::test(start_paused = true)]
+async fn the_state_of_a_subscription_is_told_to_who_proves_to_be_its_subscriber() {
+    let rig = Rig::new().await;
+    rig.add(1).await;
+    let head = rig.head().await;
+    let token = [("hub.secret", "hush"), ("hub.lease_seconds", "3600")];
+    assert_eq!(ask(&rig, TOPIC, None, &token).await.0, 202);
+    rig.wait(1).await;
+    let status = async |callback: &str, topic: &str, proof: &[(&str, &str)]| {
+        let mut form = vec![
+            ("hub.mode", "status"),
+            ("hub.topic", topic),
+            ("hub.callback", callback),
+        ];
+        form.extend(proof);
+        rig.ask(&form).await
+    };
+    let (code, said) = status(CALLBACK, TOPIC, &[("hub.secret", "hush")]).await;
+    assert_eq!(code, 200, "{said}");
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(
+        (
+            &told["state"],
+            &told["topic"],
+            &told["lease_seconds"],
+            &told["last_cursor"]
+        ),
+        (
+            &"subscribed".into(),
+            &TOPIC.into(),
+            &3600.into(),
+            &head.into()
+        )
+    );
+    assert_eq!(
+        (&told["failing"], &told["deletions"]),
+        (&().into(), &"announce".into())
+    );
+    rig.net
+        .on_push(|_| crate::hub::tests::rig::Reply::status(500));
+    rig.add(2).await;
+    let (_, said) = status(CALLBACK, TOPIC, &[("hub.secret", "hush")]).await;
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(told["failing"]["failures"], 1);
+    // Forged: one answer, whatever is wrong.
+    let mut answers = std::collections::HashSet::new();
+    for (callback, proof) in [
+        (CALLBACK, ("hub.secret", "hus")),
+        (CALLBACK, ("hub.verify_token", "t")),
+        ("http://other.example/", ("hub.secret", "hush")),
+    ] {
+        answers.insert(status(callback, TOPIC, &[proof]).await);
+    }
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!(answers.into_iter().next().unwrap().0, 403);
+    assert_eq!(status(CALLBACK, TOPIC, &[]).await.0, 400);
+    assert_eq!(
+        status(CALLBACK, "http://x.example/", &[("hub.secret", "hush")])
+            .await
+            .0,
+        404
+    );
+    // Without a secret its token proves it, and without either nothing does.
+    let rig = Rig::new().await;
+    assert_eq!(
+        ask(&rig, TOPIC, None, &[("hub.verify_token", "tk")])
+            .await
+            .0,
+        202
+    );
+    rig.wait(1).await;
+    let form = |proof: &'static str| {
+        [
+            ("hub.mode", "status"),
+            ("hub.topic", TOPIC),
+            ("hub.callback", CALLBACK),
+            ("hub.verify_token", proof),
+        ]
+    };
+    assert_eq!(rig.ask(&form("tk")).await.0, 200);
+    assert_eq!(rig.ask(&form("other")).await.0, 403);
+    let rig = Rig::new().await;
+    assert_eq!(ask(&rig, TOPIC, None, &[]).await.0, 202);
+    rig.wait(1).await;
+    assert_eq!(rig.ask(&form("tk")).await.0, 403);
+    let mut statuses = Vec::new();
+    for _ in 0..200 {
+        statuses.push(rig.ask(&form("tk")).await.0);
+    }
+    assert!(statuses.contains(&429), "guesses are limited");
+}
+
+// Date is T, and the validators are those of a pull.
+#[tokio::test(start_paused = true)]
+async fn a_push_has_the_validators_of_its_topic_and_the_date_of_its_item() {
+    let rig = Rig::new().await;
+    assert_eq!(ask(&rig, TOPIC, None, &[]).await.0, 202);
+    rig.wait(3600).await;
+    rig.net.taken();
+    rig.add(1).await;
+    let pushes = rig.net.pushes();
+    let record = rig.store.feed(rig.feed).await.unwrap();
+    let view = crate::feed::view::View::all(rig.feed, crate::feed::order::Order::MODIFIED);
+    let pull = crate::readers::ReadRequest::page(view, Representation::ATOM, "", "", 50).unwrap();
+    let etag = rig.hub.shared.readers.etag(&pull, record.head(), "");
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(record.last_t.secs());
+    let date = httpdate::fmt_http_date(at);
+    let push = &pushes[0];
+    assert_eq!(push.header("etag"), etag);
+    assert_eq!(
+        (push.header("last-modified"), push.header("date")),
+        (&*date, &*date)
+    );
+    // Of a part of what is to come nothing is said but its date.
+    let rig = Rig::with(crate::hub::Config {
+        push_items_max: 1,
+        ..crate::hub::Config::default()
+    })
+    .await;
+    assert_eq!(ask(&rig, TOPIC, None, &[]).await.0, 202);
+    rig.wait(1).await;
+    rig.net.taken();
+    rig.add_all(1..=2).await;
+    let pushes = rig.net.pushes();
+    let tags: Vec<_> = pushes
+        .iter()
+        .map(|push| push.header("etag").is_empty())
+        .collect();
+    assert_eq!(tags, [true, false]);
+    assert!(pushes.iter().all(|push| !push.header("date").is_empty()));
+}
+
+// LEGACY A-14: Prosody takes nothing that says it is older than what it has.
+#[tokio::test(start_paused = true)]
+async fn a_late_find_is_dated_for_old_clients_alone() {
+    for (more, is_dated) in [(vec![("hub.verify", "async")], true), (vec![], false)] {
+        let rig = Rig::new().await;
+        rig.add(1).await;
+        assert_eq!(ask(&rig, TOPIC, None, &more).await.0, 202);
+        // Its publisher dates it to 2001.
+        let (.., body) = pushed(&rig, 2).await;
+        let entry = body.split("<entry").nth(1).unwrap();
+        let updated = entry.split("<updated>").nth(1).unwrap();
+        assert_eq!(updated.starts_with("2026-"), is_dated, "{entry}");
+        assert!(entry.contains("<published>2001-"), "{entry}");
+    }
+}
+
+// P-22: what was named as the second way is gone after the first has failed.
+#[tokio::test(start_paused = true)]
+async fn a_wrong_challenge_goes_on_asynchronously_where_that_is_named() {
+    for (verify, first, last) in [("sync,async", 202, true), ("sync", 409, false)] {
+        let rig = Rig::new().await;
+        rig.net
+            .on_verify(|_| crate::hub::tests::rig::Reply::body("no challenge"));
+        let (status, said) = ask(&rig, TOPIC, None, &[("hub.verify", verify)]).await;
+        assert_eq!(status, first, "{verify}: {said}");
+        rig.net.willing();
+        rig.wait(3600).await;
+        assert_eq!(rig.counts().active == 1, last, "{verify}");
+    }
+    let rig = Rig::new().await;
+    rig.net
+        .on_verify(|_| crate::hub::tests::rig::Reply::status(404));
+    assert_eq!(
+        ask(&rig, TOPIC, None, &[("hub.verify", "sync,async")])
+            .await
+            .0,
+        409
+    );
+}

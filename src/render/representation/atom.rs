@@ -6,7 +6,7 @@ use super::{
     shared_elements::{archive_mark, link, own_links, position},
 };
 use crate::{
-    feed::stamp::Stamp,
+    feed::{item::Item, moment::Moment, stamp::Stamp},
     render::{
         channel::ShownChannel,
         document::{Audience, Document},
@@ -66,16 +66,34 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
         Stubs::Shown
     };
     for item in post::items(document, audience) {
-        entry::item(&mut xml, item, audience, stubs);
+        let updated = document
+            .push
+            .and_then(|push| push.dated_since)
+            .map_or(item.item().updated(), |since| {
+                updated_since(item.item(), since)
+            });
+        entry::item(&mut xml, item, updated, audience, stubs);
     }
     xml.close("feed");
     xml.finish()
 }
 
+// Decides: Which date does an old subscriber see?
+/// The date of an item for a subscriber that takes nothing from before a moment.
+fn updated_since(item: &Item, since: Stamp) -> Moment {
+    let updated = item.updated();
+    if updated < since.into() {
+        item.modified.into()
+    } else {
+        updated
+    }
+}
+
 /// Writes one item. It stands below the root of a page.
 pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
     let mut xml = Xml::fragment(1, lone.place.declared(declared::declared(lone.audience)));
-    entry::item(&mut xml, lone.item, lone.audience, Stubs::Shown);
+    let updated = lone.item.item().updated();
+    entry::item(&mut xml, lone.item, updated, lone.audience, Stubs::Shown);
     xml.finish_fragment()
 }
 

@@ -105,6 +105,21 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     categories(xml, channel.tags());
     let generator = format!("{} {}", GENERATOR.name, GENERATOR.version);
     xml.leaf("generator", &[], &generator);
+    if audience == Audience::Classic
+        && let Some(place) = &document.links.cloud
+    {
+        let port = place.port.to_string();
+        xml.empty(
+            "cloud",
+            &[
+                ("domain", Some(&place.domain)),
+                ("port", Some(&port)),
+                ("path", Some(&place.path)),
+                ("registerProcedure", Some("")),
+                ("protocol", Some("http-post")),
+            ],
+        );
+    }
     xml.leaf_some("ttl", document.ttl_mins.map(|mins| mins.to_string()));
     rhythm::elements(xml, document.ttl_mins);
     skipped(xml, channel);

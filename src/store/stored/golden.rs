@@ -731,6 +731,17 @@ fn samples() -> Vec<Sample> {
         pending: None,
         ..subscription.clone()
     };
+    let called = Subscription {
+        target: Target::Cloud(
+            CloudTarget::new(
+                "https://r.example/RPC2",
+                "https://f.example/feed.xml",
+                false,
+            )
+            .calling(some("river.told")),
+        ),
+        ..cloud.clone()
+    };
     let principal = Some(PrincipalId {
         user: UserNo(4),
         token: Some(TokenNo(5)),
@@ -799,6 +810,7 @@ fn samples() -> Vec<Sample> {
         sample("private", private),
         sample("wishing", wishing),
         sample("cloud", cloud),
+        sample("called", called),
         sample(
             "full",
             User {

@@ -39,7 +39,7 @@ stored_structs! {
     View { feed, order, filter }
     Order { axis, reverse }
     CallbackTarget { url, topic_as_sent, dialect, secret, algo, verify_token, wishes }
-    CloudTarget { address, feed_url, is_challenged }
+    CloudTarget { address, feed_url, is_challenged, procedure }
     Lease { until, terms }
     LeaseTerms { secs, auto_refresh }
     Pending { intent, attempts, next_try, give_up_at, start, principal, scanned }

@@ -3,7 +3,7 @@
 
 use super::{construct, declared::declared};
 use crate::{
-    feed::item::Item,
+    feed::{item::Item, moment::Moment},
     render::{
         document::Audience,
         namespaces as ns,
@@ -30,21 +30,27 @@ pub(super) enum Stubs {
 }
 
 /// Writes an item.
-pub(super) fn item(xml: &mut Xml, item: ItemProjection<'_>, audience: Audience, stubs: Stubs) {
+pub(super) fn item(
+    xml: &mut Xml,
+    item: ItemProjection<'_>,
+    updated: Moment,
+    audience: Audience,
+    stubs: Stubs,
+) {
     match item {
-        ItemProjection::Post(post) => live(xml, post, audience),
+        ItemProjection::Post(post) => live(xml, post, updated, audience),
         ItemProjection::Tombstone(tombstone) => gone(xml, tombstone, audience, stubs),
     }
 }
 
-fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
+fn live(xml: &mut Xml, post: ShownPost<'_>, updated: Moment, audience: Audience) {
     xml.open("entry", &[("xml:lang", post.language_attribute())]);
     xml.leaf("id", &[], &post.item.iri);
     match post.marked_title() {
         Some(title) => construct::text(xml, "title", &title, audience),
         None => xml.leaf("title", &[], ""),
     }
-    dates(xml, post.item, audience);
+    dates(xml, post.item, updated, audience);
     construct::people(xml, "author", post.authors());
     construct::people(xml, "contributor", post.contributors());
     let has_alternate = links(xml, post);
@@ -89,7 +95,7 @@ fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, audience: Audience, stubs:
     xml.open("entry", &[]);
     xml.leaf("id", &[], &item.iri);
     xml.leaf("title", &[], "(deleted)");
-    dates(xml, item, Audience::Full);
+    dates(xml, item, item.updated(), Audience::Full);
     xml.leaf("content", &[], "");
     xml.leaf("fo:id", &[], &id);
     xml.leaf("fo:deleted", &[], "true");
@@ -98,8 +104,8 @@ fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, audience: Audience, stubs:
 }
 
 /// `app:edited` is T: by it a consumer tells an old push from a new one (SF-94).
-fn dates(xml: &mut Xml, item: &Item, audience: Audience) {
-    xml.leaf("updated", &[], &item.updated().rfc3339());
+fn dates(xml: &mut Xml, item: &Item, updated: Moment, audience: Audience) {
+    xml.leaf("updated", &[], &updated.rfc3339());
     xml.leaf_some("published", item.published().map(|it| it.rfc3339()));
     if audience == Audience::Full {
         xml.leaf("app:edited", &[], &item.modified.rfc3339());

@@ -1,0 +1,94 @@
+//! The state of a subscription (`hub.mode=status`), told to whoever proves to be its subscriber; not
+//! to anybody else, who learns nothing of which subscriptions there are.
+
+use super::{Hub, HubAnswer, HubSender, TopicAsk, slow_down};
+use crate::{
+    feed::view::Deletions,
+    hub::form::{Mode, RefusedForm, StatusRequest},
+    readers::usual_deletions,
+    render::Representation,
+    store::{
+        Subscription,
+        subscriptions::{CallbackTarget, Progress, Target},
+    },
+};
+use http::StatusCode;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+impl Hub {
+    pub(super) async fn status(
+        &self,
+        asked: &StatusRequest,
+        sender: &HubSender,
+    ) -> Result<HubAnswer, HubAnswer> {
+        // Guesses cost as much as requests to subscribe.
+        self.admission
+            .subscribe(sender.net, 1)
+            .map_err(|full| slow_down(full.wait))?;
+        let ask = TopicAsk {
+            spelt: &asked.topic,
+            mode: Mode::Unsubscribe,
+            format: asked.format.as_deref(),
+            accept: sender.accept.as_deref(),
+        };
+        let subject = self.subject(ask, sender).await?;
+        let key = subject.key(&asked.callback);
+        let found = self
+            .shared
+            .store
+            .find_subscription(&key.topic, &key.address)
+            .await?;
+        let proven = found.filter(|(sub, _)| match &sub.target {
+            Target::Callback(callback) => is_proof(asked.proof.reveal(), callback),
+            Target::Cloud(_) => false,
+        });
+        let (sub, progress) = proven.ok_or(RefusedForm::Unproven)?;
+        Ok(HubAnswer {
+            media_type: "application/json; charset=utf-8",
+            ..HubAnswer::new(StatusCode::OK, told(&sub, &progress))
+        })
+    }
+}
+
+// Decides: Who is told the state of a subscription?
+/// True for the secret of a subscription; for its token where it has no secret. One without either
+/// is told to nobody.
+fn is_proof(given: &str, callback: &CallbackTarget) -> bool {
+    let token = callback.verify_token.as_deref();
+    let known = callback.secret.as_ref().map(|secret| secret.reveal());
+    let Some(known) = known.or(token).filter(|known| !known.is_empty()) else {
+        return false;
+    };
+    // Digests differ at places that say nothing of how much was guessed right.
+    Sha256::digest(given) == Sha256::digest(known)
+}
+
+fn told(sub: &Subscription, progress: &Progress) -> String {
+    let attempts = &progress.attempts;
+    let failing = (attempts.failed > 0).then(|| {
+        json!({
+            "failures": attempts.failed,
+            "reason": attempts.failure,
+            "since": attempts.since.map(|at| at.rfc3339()),
+            "next_try": attempts.next_try.rfc3339(),
+        })
+    });
+    let usual = Representation::named(&sub.representation).map(usual_deletions);
+    let deletions = sub.target.wishes().deletions.or(usual);
+    let told = json!({
+        "topic": sub.topic,
+        "state": if sub.lease.is_some() { "subscribed" } else { "pending" },
+        "is_request_pending": sub.pending.is_some(),
+        "format": sub.representation,
+        "deletions": deletions.map(|wish| match wish {
+            Deletions::Announce => "announce",
+            Deletions::Omit => "omit",
+        }),
+        "lease_until": sub.lease.map(|lease| lease.until.rfc3339()),
+        "lease_seconds": sub.lease.map(|lease| lease.terms.secs),
+        "last_cursor": progress.acked,
+        "failing": failing,
+    });
+    format!("{told:#}")
+}
