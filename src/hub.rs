@@ -530,6 +530,9 @@ impl ChainStart {
 /// The topic of a subscription where that is at the address of an old feed: its documents call it
 /// their own, by http or https, as the subscriber did.
 fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str>> {
+    if sub.representation == push::RESOURCE {
+        return Some(sub.topic.as_str().into());
+    }
     let feed = catalog.feed_no(sub.feed())?;
     let place = feed.settings.legacy.as_ref()?;
     let rest = sub.topic.strip_prefix(place.url.as_str())?;

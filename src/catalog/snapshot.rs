@@ -1,7 +1,7 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    FeedSettings, NamedFeeds, PrivatePlaces,
+    DocumentFormat, FeedSettings, NamedFeeds, PrivatePlaces,
     settings::shown_by,
     spelling::{PathRelation, PathSpelling},
 };
@@ -232,6 +232,14 @@ impl CatalogSnapshot {
         let fits = relations.filter_map(|(place, no)| Some((*no, asked.relation_to(place)?)));
         let (no, relation) = fits.min_by_key(|(_, relation)| *relation == PathRelation::Below)?;
         Some((self.feed_no(no)?, relation == PathRelation::Same))
+    }
+
+    /// The resource that is known by this URL, by http and https alike, and not one of a site.
+    pub fn by_resource_url(&self, url: &str) -> Option<&Arc<RegisteredFeed>> {
+        let known = |url: &str| self.feed_no(self.by_origin(url)?);
+        let feed = known(url).or_else(|| known(&in_other_scheme(url)?))?;
+        let settings = &feed.settings;
+        (settings.format == DocumentFormat::Resource && settings.legacy.is_none()).then_some(feed)
     }
 
     /// The feed of a site that readers know by this URL, by http and https alike.

@@ -181,7 +181,7 @@ pub enum Content {
 /// Reason code of a tombstone, as consumers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The publisher said so with `at:deleted-entry`.
+    /// The publisher said so with `at:deleted-entry`; of a resource, by 410.
     Explicit,
     /// It left a document that says it is the whole feed: no deletion, maybe; a "top ten" does
     /// that.

@@ -19,6 +19,8 @@ pub struct LegacyDocument {
     pub syntax: LegacySyntax,
     /// Time at which it came.
     pub fetched_at: Stamp,
+    /// `ETag`, as it was sent.
+    pub etag: Option<String>,
 }
 
 /// The syntax of a publisher's document, as far as it decides what is done with it.

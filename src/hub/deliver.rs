@@ -7,6 +7,7 @@ use crate::{
     catalog::Destination, clock::Clock, feed::stamp::Stamp, layers::Request, readers::Rendered,
     render::Representation, store::subscriptions::Target,
 };
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use question::{Question, Verdict};
 use std::{sync::Arc, time::Duration};
@@ -30,6 +31,19 @@ pub(super) struct Delivery {
     pub(super) page: Arc<Rendered>,
     /// `ETag`, `Last-Modified` and `Date`, as far as they are known.
     pub(super) validators: PushValidators,
+    /// The resource that is pushed in the place of the page.
+    pub(super) resource: Option<ResourcePush>,
+}
+
+/// A resource as it is pushed: its bytes, and of its headers these and no others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ResourcePush {
+    pub(super) body: Bytes,
+    pub(super) content_type: Option<String>,
+    pub(super) etag: Option<String>,
+    pub(super) last_modified: Option<String>,
+    /// The directive for a subscriber that asked for them.
+    pub(super) method: Option<&'static str>,
 }
 
 /// What a push says of the state of its topic, beside cursors.

@@ -358,6 +358,7 @@ impl Hub {
         let now = self.shared.now();
         let wishes = PushWishes {
             deletions: change.wishes.deletions.or(subject.deletions),
+            ..change.wishes.clone()
         };
         let dialect = if is_legacy(change) {
             Dialect::Legacy
@@ -458,7 +459,7 @@ impl Hub {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = new.mailbox.try_send(command).is_ok();
                     let place = TaskPlace::new(&self.shared, &new);
-                    let (view, form) = (subject.view.clone(), subject.representation.name());
+                    let (view, form) = (subject.view.clone(), subject.form_name());
                     let task = subscription_task::begin(place, view, form, new.commands);
                     self.start_one(&key.topic, task);
                     sent

@@ -389,8 +389,14 @@ impl Form {
 
     fn wishes(&self) -> Result<PushWishes, RefusedForm> {
         let deletions = self.extension("deletions", "hub.deletions")?;
+        let overrides_method = match self.extension("methods", "hub.methods")? {
+            None | Some("post") => false,
+            Some("override") => true,
+            Some(_) => return Err(bad("hub.methods", "must be post or override")),
+        };
         Ok(PushWishes {
             deletions: deletions.map(self::deletions).transpose()?,
+            overrides_method,
         })
     }
 

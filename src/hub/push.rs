@@ -3,12 +3,12 @@
 
 use super::{
     ChainStart, Shared,
-    deliver::{Delivered, Delivery, NotTaken, PushValidators, way_to},
+    deliver::{Delivered, Delivery, NotTaken, PushValidators, ResourcePush, way_to},
     places::Errand,
 };
 use crate::{
     auth::PrincipalId,
-    feed::{cursor::Toc, view::View},
+    feed::{cursor::Toc, filter::Filter, page::PageQuery, view::View},
     readers::{ReadError, ReadRequest},
     render::{Representation, Site},
     store::subscriptions::{Progress, PushWishes, Target},
@@ -34,7 +34,12 @@ pub(super) struct Push {
     /// The site below the secret of its topic.
     pub(super) site: Option<Arc<Site>>,
     pub(super) target: Target,
+    /// True for a resource that is pushed as it is.
+    pub(super) is_resource: bool,
 }
+
+/// The name, for the store, of what is pushed of a resource: its own bytes.
+pub(super) const RESOURCE: &str = "resource";
 
 /// The place of a subscription in its view.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,6 +187,17 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             (advance.to, advance.scanned, advance.more) = (head, None, false);
         }
     }
+    let mut resource = None;
+    if push.is_resource && way.carries_items() {
+        match resource_push(shared, &reading, &push.target).await? {
+            ResourceState::Pushed(pushed) => resource = Some(pushed),
+            // Its subscriber has no word for a deletion.
+            ResourceState::Untold => return Ok(PushOutcome::Advanced(advance)),
+            ResourceState::NotKept => {
+                return Ok(PushOutcome::Ours("its document is not kept".to_owned()));
+            }
+        }
+    }
     let validators = PushValidators {
         // A document of the publisher has tags of its own.
         etag: (!page.more && !is_legacy_document)
@@ -195,6 +211,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         prev: acked,
         page,
         validators,
+        resource,
     };
     let delivered = way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
@@ -216,6 +233,44 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         Delivered::Failed(not_taken) => PushOutcome::Failed(not_taken),
         Delivered::Unsendable => PushOutcome::Ours("it cannot be put into a request".to_owned()),
     })
+}
+
+/// What is pushed of a resource.
+enum ResourceState {
+    Pushed(ResourcePush),
+    Untold,
+    NotKept,
+}
+
+// Decides: How is a resource pushed, and who is told that it is gone?
+/// The bytes of a resource as it is now. That it is gone is told only to who asked for directives:
+/// a URL that merely takes pushes must never get a DELETE.
+async fn resource_push(
+    shared: &Shared,
+    reading: &ReadRequest,
+    target: &Target,
+) -> Result<ResourceState, ReadError> {
+    let feed = reading.view().feed;
+    let newest = PageQuery::last(feed, reading.view().order, Filter::All);
+    let newest = shared.store.page(newest).await?.items;
+    let overrides = target.wishes().overrides_method;
+    if newest.first().is_some_and(|item| item.is_gone()) {
+        let told = overrides.then(|| ResourcePush {
+            method: Some("DELETE"),
+            ..ResourcePush::default()
+        });
+        return Ok(told.map_or(ResourceState::Untold, ResourceState::Pushed));
+    }
+    let Some(document) = shared.store.document(feed).await? else {
+        return Ok(ResourceState::NotKept);
+    };
+    Ok(ResourceState::Pushed(ResourcePush {
+        body: document.body.into(),
+        content_type: document.content_type,
+        etag: document.etag,
+        last_modified: document.last_modified,
+        method: overrides.then_some("PUT"),
+    }))
 }
 
 /// The word under which a delivery is counted.

@@ -49,6 +49,13 @@ pub struct Keeping {
 }
 
 impl FeedSpec {
+    // Decides: Of which feeds is the last good document kept?
+    /// True for a feed of a site, for its plain readers; and for a resource, which is pushed as it
+    /// is.
+    pub(super) fn keeps_document(&self) -> bool {
+        self.keeping.legacy_url.is_some() || self.format == DocumentFormat::Resource
+    }
+
     /// A feed that is polled and judged as usual.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
         let (policy, deletions) = (Policy::default(), DeletionSettings::default());

@@ -29,6 +29,8 @@ mod poll_end;
 
 mod recognition;
 
+mod resource_deletion;
+
 pub use poll_end::{ChangeCounts, PollEnd};
 
 #[cfg(test)]
@@ -110,15 +112,34 @@ impl<'a> Poll<'a> {
         let plan = self
             .state
             .plan(self.feed.deletions.audit_secs, self.context.now());
-        let conditional = plan.conditional && !self.wants_document && !self.is_unconditional;
+        let conditional = plan.conditional
+            && !self.wants_document
+            && !self.is_unconditional
+            && !self.doubts_resource();
         let plan = Plan {
             conditional,
             ..plan
         };
         let subscribers = self.context.subscribers(self.feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
+        let fetching = async {
+            let reply = upstream
+                .fetch(self.feed, &plan, self.state, subscribers)
+                .await;
+            if !plan.conditional || !self.is_deletion(&reply) {
+                return reply;
+            }
+            // Only an answer to a request without validators is a word on the resource itself.
+            let plan = Plan {
+                conditional: false,
+                ..plan
+            };
+            upstream
+                .fetch(self.feed, &plan, self.state, subscribers)
+                .await
+        };
         let reply = tokio::select! {
-            reply = upstream.fetch(self.feed, &plan, self.state, subscribers) => reply,
+            reply = fetching => reply,
             () = stop.cancelled() => return None,
         };
         Some(self.answered(reply).await)
@@ -142,7 +163,15 @@ impl<'a> Poll<'a> {
                 }
                 Err(failure) => self.fail(failure, None),
             },
-            DocumentReply::Failed { failure, host } => self.fail(failure, host),
+            DocumentReply::Failed { failure, host } => {
+                let is_gone = failure.status() == Some(410);
+                let polled = self.fail(failure, host);
+                if is_gone {
+                    self.note_gone(polled).await
+                } else {
+                    polled
+                }
+            }
         };
         let polled = self.release_due(polled).await;
         if state.health.failures > 0 && polled.state.health.failures == 0 {

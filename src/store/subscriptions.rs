@@ -180,6 +180,8 @@ pub struct CallbackTarget {
 pub struct PushWishes {
     /// The wish for items that are gone; `None` for what is usual with the representation.
     pub deletions: Option<Deletions>,
+    /// True for a subscriber that is told by `X-HTTP-Method-Override` what to do with a resource.
+    pub overrides_method: bool,
 }
 
 /// A lease as it was granted.

@@ -8,17 +8,33 @@ use super::{
 use crate::{
     catalog::Destination,
     clock::Clock,
+    feed::stamp::Stamp,
     hub::{client::CallbackClient, places::Place, signature},
     layers::Request,
     store::subscriptions::{CallbackTarget, Dialect},
 };
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use http::header::{CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED, LINK, USER_AGENT};
+use http::{
+    HeaderName, HeaderValue,
+    header::{CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED, LINK, USER_AGENT},
+};
 use std::{
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
+
+/// The directive for a resource.
+const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
+/// The longest header of a resource that is copied, bytes.
+const COPIED_BYTES_MAX: usize = 1024;
+
+// Decides: Which headers of a resource are copied?
+/// A header as its publisher sent it; a longer one, or one that cannot be sent, is left out.
+fn copied(text: Option<&String>) -> Option<HeaderValue> {
+    let text = text.filter(|text| text.len() <= COPIED_BYTES_MAX)?;
+    HeaderValue::try_from(text.as_str()).ok()
+}
 
 /// The way to a callback.
 pub(super) struct CallbackWay {
@@ -101,23 +117,50 @@ impl CallbackWay {
             prev,
             page,
             validators,
+            resource,
         } = delivery;
+        let (content_type, body) = match resource {
+            // Bytes of which nobody says what they are have a type, too (RFC 9110 section 8.3).
+            Some(resource) => (
+                copied(resource.content_type.as_ref())
+                    .unwrap_or(HeaderValue::from_static("application/octet-stream")),
+                &resource.body,
+            ),
+            None => (
+                HeaderValue::from_static(representation.content_type()),
+                &page.body,
+            ),
+        };
         let mut request = http::Request::post(self.target.url.as_str())
-            .header(CONTENT_TYPE, representation.content_type())
+            .header(CONTENT_TYPE, content_type)
             .header(LINK, link)
             .header(USER_AGENT, &self.client.user_agent)
             .header("smart-feed-prev", prev)
             .header("smart-feed-last", page.last_cursor.as_str());
-        if let Some(etag) = &validators.etag {
-            request = request.header(ETAG, etag);
-        }
-        for (name, at) in [
-            (LAST_MODIFIED, validators.last_modified),
-            (DATE, validators.date),
-        ] {
-            if let Some(at) = at {
-                let at = UNIX_EPOCH + Duration::from_secs(at.secs());
-                request = request.header(name, httpdate::fmt_http_date(at));
+        let date = |at: Option<Stamp>| {
+            let at = UNIX_EPOCH + Duration::from_secs(at?.secs());
+            HeaderValue::try_from(httpdate::fmt_http_date(at)).ok()
+        };
+        let (etag, last_modified) = match resource {
+            Some(resource) => (
+                copied(resource.etag.as_ref()),
+                copied(resource.last_modified.as_ref()),
+            ),
+            None => (
+                copied(validators.etag.as_ref()),
+                date(validators.last_modified),
+            ),
+        };
+        let method = resource.as_ref().and_then(|resource| resource.method);
+        let headers = [
+            (ETAG, etag),
+            (LAST_MODIFIED, last_modified),
+            (DATE, date(validators.date)),
+            (METHOD_OVERRIDE, method.map(HeaderValue::from_static)),
+        ];
+        for (name, value) in headers {
+            if let Some(value) = value {
+                request = request.header(name, value);
             }
         }
         if let Some(total) = page.total {
@@ -125,9 +168,9 @@ impl CallbackWay {
         }
         if let Some(secret) = &self.target.secret {
             let signature =
-                signature::signature(self.target.algo, secret.reveal().as_bytes(), &page.body);
+                signature::signature(self.target.algo, secret.reveal().as_bytes(), body);
             request = request.header("x-hub-signature", signature);
         }
-        request.body(page.body.clone()).ok()
+        request.body(body.clone()).ok()
     }
 }

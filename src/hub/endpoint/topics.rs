@@ -14,6 +14,7 @@ use crate::{
     },
     hub::{
         form::{self, Mode, RefusedForm},
+        push::RESOURCE,
         roster::Key,
     },
     render::{Audience, Query, Representation, Topic, legacy::pushed},
@@ -33,9 +34,20 @@ pub(in crate::hub) struct Subject {
     pub(in crate::hub) principal: Option<PrincipalId>,
     /// The wish for items that are gone that stands in the topic itself.
     pub(super) deletions: Option<Deletions>,
+    /// True for a resource that is pushed as it is.
+    is_resource: bool,
 }
 
 impl Subject {
+    /// The name of what is pushed, as it is stored.
+    pub(super) fn form_name(&self) -> String {
+        if self.is_resource {
+            RESOURCE.to_owned()
+        } else {
+            self.representation.name()
+        }
+    }
+
     /// The identity of a subscription to it.
     pub(super) fn key(&self, address: &str) -> Key {
         Key {
@@ -108,6 +120,8 @@ struct NamedView {
 enum TopicPlace {
     /// An old address, in its canonical spelling.
     Legacy(String),
+    /// The URL of a resource, wherever it is.
+    Resource(String),
     /// An address of ours, below a secret or not.
     Own(Option<String>),
 }
@@ -124,7 +138,9 @@ impl Hub {
         let principal = principal.as_ref();
         let catalog = self.shared.gate.catalog.snapshot();
         // The parameters of an old address may have the names of ours.
-        let wished = if catalog.by_legacy_url(ask.spelt).is_some() {
+        let is_known = catalog.by_legacy_url(ask.spelt).is_some()
+            || catalog.by_resource_url(ask.spelt).is_some();
+        let wished = if is_known {
             WishedTopic {
                 url: ask.spelt.to_owned(),
                 format: ask.format.map(str::to_owned),
@@ -133,12 +149,15 @@ impl Hub {
         } else {
             WishedTopic::of(ask)?
         };
-        let named = match self.at_old_address(&wished.url, sender, principal).await? {
+        let named = match self.resource(&wished.url, sender, principal)? {
             Some(named) => named,
-            None => self.own_topic(&wished.url, sender, ask.mode, principal)?,
+            None => match self.at_old_address(&wished.url, sender, principal).await? {
+                Some(named) => named,
+                None => self.own_topic(&wished.url, sender, ask.mode, principal)?,
+            },
         };
         let form = match &wished.format {
-            Some(format) => named_form(format, &named)?,
+            Some(format) => Some(named_form(format, &named)?),
             None => accepted_form(ask.accept.unwrap_or_default(), &named),
         };
         Ok(Subject {
@@ -163,22 +182,27 @@ impl Hub {
     // Decides: Which topic is a translation?
     /// A named view in a form: at its own address where that is the form there, else at the address
     /// of ours that has it (HUB-18).
-    fn in_form(&self, named: NamedView, form: Representation) -> Subject {
+    fn in_form(&self, named: NamedView, form: Option<Representation>) -> Subject {
         let site = self.shared.readers.site();
         // A view for ordinary readers has one order.
-        let order = if form.is_classic() {
+        let order = if form.unwrap_or(named.representation).is_classic() {
             Order::default()
         } else {
             named.order
         };
         let by = (order, &named.filter);
+        let is_resource = matches!(named.place, TopicPlace::Resource(_)) && form.is_none();
+        let form = form.unwrap_or(named.representation);
         let topic = match named.place {
             TopicPlace::Legacy(url) if form == named.representation => url,
+            TopicPlace::Resource(url) if is_resource => url,
             TopicPlace::Own(Some(token)) => {
                 let site = site.below_secret(&token);
                 site.topic_url(&named.name, form, by)
             }
-            TopicPlace::Legacy(_) | TopicPlace::Own(None) => site.topic_url(&named.name, form, by),
+            TopicPlace::Legacy(_) | TopicPlace::Resource(_) | TopicPlace::Own(None) => {
+                site.topic_url(&named.name, form, by)
+            }
         };
         Subject {
             view: View {
@@ -191,6 +215,7 @@ impl Hub {
             spelt: String::new(),
             principal: None,
             deletions: None,
+            is_resource,
         }
     }
 
@@ -239,6 +264,32 @@ impl Hub {
         })
     }
 
+    /// The topic that the URL of a resource means, which is pushed as it is.
+    fn resource(
+        &self,
+        url: &str,
+        sender: &HubSender,
+        principal: Option<&Principal>,
+    ) -> Result<Option<NamedView>, HubAnswer> {
+        let catalog = self.shared.gate.catalog.snapshot();
+        let Some(feed) = catalog.by_resource_url(url) else {
+            return Ok(None);
+        };
+        if !is_open_to(feed, principal) {
+            return Err(refused(principal).into());
+        }
+        let name = feed.settings.name.clone();
+        check_scope(sender, &name)?;
+        Ok(Some(NamedView {
+            feed: feed.no,
+            name,
+            order: Order::default(),
+            filter: Filter::All,
+            representation: Representation::ATOM,
+            place: TopicPlace::Resource(feed.known_url()),
+        }))
+    }
+
     /// The topic that the address of an old feed means, when it is one before which we stand:
     /// documents of the format that its publisher writes, or the Smart Feed that is read there.
     async fn at_old_address(
@@ -272,11 +323,7 @@ impl Hub {
             return Ok(None);
         };
         if !is_open_to(feed, principal) {
-            let refused = match principal {
-                None => RefusedForm::Unauthenticated,
-                Some(_) => RefusedForm::UnknownTopic("there is no such feed"),
-            };
-            return Err(refused.into());
+            return Err(refused(principal).into());
         }
         let name = feed.settings.name.clone();
         check_scope(sender, &name)?;
@@ -346,6 +393,14 @@ impl Hub {
     }
 }
 
+/// The refusal of what a principal may not read.
+fn refused(principal: Option<&Principal>) -> RefusedForm {
+    match principal {
+        None => RefusedForm::Unauthenticated,
+        Some(_) => RefusedForm::UnknownTopic("there is no such feed"),
+    }
+}
+
 fn check_scope(sender: &HubSender, name: &str) -> Result<(), RefusedForm> {
     if sender.scope.as_ref().is_some_and(|scope| scope != name) {
         Err(RefusedForm::UnknownTopic("this is the hub of another feed"))
@@ -393,7 +448,7 @@ const TRANSLATED: [(&str, &str); 3] = [
 ];
 
 /// The form that `Accept` asks for: one that it names, unless it names that of the topic.
-fn accepted_form(accept: &str, named: &NamedView) -> Representation {
+fn accepted_form(accept: &str, named: &NamedView) -> Option<Representation> {
     let own = named.representation;
     let ranges = media_ranges(accept);
     let quality = |media_type: &str| {
@@ -404,17 +459,19 @@ fn accepted_form(accept: &str, named: &NamedView) -> Representation {
         .into_iter()
         .chain(own.aliases().iter().copied())
         .any(|media_type| quality(media_type) > 0);
-    if is_own_named {
-        return own;
+    // What a resource is shows only when it comes.
+    let is_resource = matches!(named.place, TopicPlace::Resource(_));
+    if is_own_named && !is_resource {
+        return None;
     }
-    let mut best = (0, own);
+    let mut best = (0, None);
     for (media_type, suffix) in TRANSLATED {
         let form = Representation::with_suffix(own.audience(), suffix)
             .or_else(|| Representation::named(suffix));
         if let Some(form) = form
             && quality(media_type) > best.0
         {
-            best = (quality(media_type), form);
+            best = (quality(media_type), Some(form));
         }
     }
     best.1

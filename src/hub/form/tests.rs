@@ -10,6 +10,7 @@ fn asked(form: &str) -> Result<SubscriptionRequest, RefusedForm> {
     match parse(Some(FORM), form.as_bytes())? {
         HubRequest::SubscriptionRequest(change) => Ok(change),
         HubRequest::Publish(urls) => panic!("published {urls:?}"),
+        HubRequest::Status(asked) => panic!("status {asked:?}"),
     }
 }
 

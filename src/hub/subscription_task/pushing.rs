@@ -9,7 +9,7 @@ use crate::{
         deliver::NotTaken,
         legacy_topic,
         next_step::PushStage,
-        push::{self, Advance, Push, PushOutcome, PushPlace},
+        push::{self, Advance, Push, PushOutcome, PushPlace, RESOURCE},
         retry_schedule,
     },
     readers::ReadRequest,
@@ -125,6 +125,7 @@ impl SubscriptionTask {
             principal: sub.principal,
             site: shared.site_of(&sub.topic),
             target: sub.target.clone(),
+            is_resource: sub.representation == RESOURCE,
         };
         self.pushing.push = Some(push::push(shared.clone(), push).boxed());
     }
@@ -221,7 +222,12 @@ impl SubscriptionTask {
 
 /// The representation that a subscription asked for.
 fn representation(sub: &Subscription) -> Option<Representation> {
-    let named = Representation::named(&sub.representation);
+    let named = if sub.representation == RESOURCE {
+        // By it changes are found.
+        Some(Representation::ATOM)
+    } else {
+        Representation::named(&sub.representation)
+    };
     if named.is_none() {
         warn!(
             "`{}` is not pushed: there is no representation `{}`",

@@ -468,6 +468,7 @@ impl Rig {
             last_modified: None,
             syntax,
             fetched_at: START,
+            etag: None,
         };
         let kept = self.store.keep_document(self.feed, Arc::new(document));
         kept.await.unwrap();

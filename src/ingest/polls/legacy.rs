@@ -6,7 +6,7 @@ use crate::{
     feed::{legacy_document::LegacyDocument, stamp::Stamp},
     ingest::{Fetched, documents::Sliced},
 };
-use http::header::LAST_MODIFIED;
+use http::header::{ETAG, LAST_MODIFIED};
 use std::sync::Arc;
 use tracing::{info, warn};
 
@@ -19,7 +19,7 @@ impl Poll<'_> {
     /// next one is wanted whole, whatever the validators say. So it is after a crash between the
     /// keeping and the commit.
     pub(super) async fn lacks_legacy_document(&self) -> bool {
-        if self.feed.keeping.legacy_url.is_none() {
+        if !self.feed.keeps_document() {
             return false;
         }
         match self.context.store.document(self.feed.no).await {
@@ -52,7 +52,9 @@ impl Poll<'_> {
         fetched: &Fetched,
         sliced: &Sliced,
     ) -> Option<Arc<LegacyDocument>> {
-        self.feed.keeping.legacy_url.as_ref()?;
+        if !self.feed.keeps_document() {
+            return None;
+        }
         let now = self.context.now();
         if let Some(since) = self
             .broken_since(sliced)
@@ -69,17 +71,15 @@ impl Poll<'_> {
             }
             return None;
         }
-        let last_modified = fetched
-            .headers
-            .get(LAST_MODIFIED)
-            .and_then(|date| date.to_str().ok());
+        let text = |name| fetched.headers.get(name)?.to_str().ok().map(str::to_owned);
         Some(Arc::new(LegacyDocument {
             body: fetched.body.to_vec(),
             digest: sliced.body?,
             content_type: fetched.content_type.clone(),
-            last_modified: last_modified.map(str::to_owned),
+            last_modified: text(LAST_MODIFIED),
             syntax: sliced.window.format.into(),
             fetched_at: now,
+            etag: text(ETAG),
         }))
     }
 

@@ -272,6 +272,7 @@ async fn no_document_that_is_kept_shows_what_was_forgotten(rig: Rig) {
             last_modified: None,
             syntax: LegacySyntax::Rss,
             fetched_at: START,
+            etag: None,
         })
     };
     let shown = async || {

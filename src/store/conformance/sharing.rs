@@ -306,6 +306,7 @@ fn document(body: &str) -> LegacyDocument {
         last_modified: None,
         syntax: LegacySyntax::Other,
         fetched_at: Stamp::ZERO,
+        etag: None,
     }
 }
 

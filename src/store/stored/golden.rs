@@ -765,6 +765,26 @@ fn samples() -> Vec<Sample> {
             verify_token: None,
             wishes: PushWishes {
                 deletions: Some(Deletions::Announce),
+                ..PushWishes::default()
+            },
+        }),
+        pending: subscription.pending.clone().map(|pending| Pending {
+            scanned: some("2_0_1"),
+            ..pending
+        }),
+        ..subscription.clone()
+    };
+    let overriding = Subscription {
+        target: Target::Callback(CallbackTarget {
+            url: "https://r.example/cb".into(),
+            topic_as_sent: "https://f.example/feeds/blog/classic.atom".into(),
+            dialect: Dialect::WebSub,
+            secret: None,
+            algo: Algo::Sha256,
+            verify_token: None,
+            wishes: PushWishes {
+                deletions: None,
+                overrides_method: true,
             },
         }),
         pending: subscription.pending.clone().map(|pending| Pending {
@@ -809,6 +829,7 @@ fn samples() -> Vec<Sample> {
         sample("full", subscription),
         sample("private", private),
         sample("wishing", wishing),
+        sample("overriding", overriding),
         sample("cloud", cloud),
         sample("called", called),
         sample(
@@ -850,6 +871,7 @@ fn samples() -> Vec<Sample> {
                 last_modified: Some("Thu, 01 Jan 1970 00:00:00 GMT".into()),
                 syntax: LegacySyntax::Atom,
                 fetched_at: AT,
+                etag: None,
             },
         ),
         sample(

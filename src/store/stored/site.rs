@@ -19,7 +19,7 @@ impl StoredKind for FoundFeeds {
 
 stored_structs! {
     FoundFeeds { paths }
-    LegacyDocument { body, digest, content_type, last_modified, syntax, fetched_at }
+    LegacyDocument { body, digest, content_type, last_modified, syntax, fetched_at, etag }
 }
 
 stored_enums! {

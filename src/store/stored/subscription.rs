@@ -89,15 +89,23 @@ impl Stored for Arc<FilterTerms> {
 /// Wishes may all be the usual ones, and then they are not written.
 impl Stored for PushWishes {
     fn put(&self, out: &mut Out) -> Written {
-        let Self { deletions } = self;
-        out.array(1)?;
-        deletions.put(out)
+        let Self {
+            deletions,
+            overrides_method,
+        } = self;
+        out.array(if *overrides_method { 2 } else { 1 })?;
+        deletions.put(out)?;
+        if *overrides_method {
+            overrides_method.put(out)?;
+        }
+        Ok(())
     }
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
-        let mut fields = Fields::begin(input, 1)?;
+        let mut fields = Fields::begin(input, 2)?;
         Ok(Self {
             deletions: fields.next(input, "deletions")?,
+            overrides_method: fields.next(input, "overrides_method")?,
         })
     }
 

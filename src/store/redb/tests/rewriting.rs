@@ -255,6 +255,7 @@ async fn the_file_holds_nothing_of_a_feed_that_was_forgotten_and_serves_on() {
         last_modified: None,
         syntax: LegacySyntax::Rss,
         fetched_at: START,
+        etag: None,
     };
     store.keep_document(feed, document.into()).await.unwrap();
     assert_eq!(holding_words(folder.path()).len(), 1);
