@@ -1,8 +1,8 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    DocumentFormat, FeedSettings, NamedFeeds, PrivatePlaces,
-    settings::shown_by,
+    FeedSettings, NamedFeeds, PrivatePlaces,
+    settings::{DocumentFormat, shown_by},
     spelling::{PathRelation, PathSpelling},
 };
 use crate::{

@@ -9,6 +9,7 @@ mod fairness;
 mod flooding;
 mod parts;
 mod private;
+mod resources;
 mod rig;
 mod staying;
 mod subscribing;

@@ -183,7 +183,9 @@ mod tests {
 
     fn parsed(changed: &[(&str, &str)]) -> Result<CloudRequest, RefusedForm> {
         let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("notifyProcedure", "");
+        if changed.iter().all(|(name, _)| *name != "notifyProcedure") {
+            form.append_pair("notifyProcedure", "");
+        }
         form.extend_pairs(
             USUAL
                 .iter()

@@ -242,10 +242,11 @@ async fn what_cannot_be_registered_is_refused_with_a_reason() {
     let with =
         |name: &'static str, value: &'static str| [&without(name)[..], &[(name, value)]].concat();
     for (form, status, why) in [
+        (with("protocol", "soap"), 400, "does not speak SOAP"),
         (
             with("protocol", "xml-rpc"),
             400,
-            "does not speak XML-RPC or SOAP",
+            "`notifyProcedure` is missing",
         ),
         (
             with("domain", "127.0.0.1"),

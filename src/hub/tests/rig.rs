@@ -16,6 +16,7 @@ use crate::{
         record::FeedNo,
     },
     hub::{CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},
+    ingest::DocumentFormat,
     layers::{ConnectFault, FetchError, Request},
     notify::Notify,
     readers::{
@@ -461,14 +462,34 @@ impl Rig {
         self.gate
             .catalog
             .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+        self.keep(document, syntax, None).await;
+    }
+
+    /// `blog` is a resource, known by the URL that is polled, and this is what was read last.
+    pub(super) async fn resource(&self) {
+        let mut blog = blog(self.feed);
+        blog.settings.format = DocumentFormat::Resource;
+        self.gate
+            .catalog
+            .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+    }
+
+    /// The document of `blog` that was read last, with some headers.
+    pub(super) async fn keep(
+        &self,
+        document: &str,
+        syntax: LegacySyntax,
+        headers: Option<[&str; 3]>,
+    ) {
+        let header = |at: usize| Some(headers?[at].to_owned());
         let document = LegacyDocument {
             body: document.as_bytes().to_vec(),
             digest: Digest::of(document.as_bytes()),
-            content_type: None,
-            last_modified: None,
+            content_type: header(0),
+            last_modified: header(1),
             syntax,
             fetched_at: START,
-            etag: None,
+            etag: header(2),
         };
         let kept = self.store.keep_document(self.feed, Arc::new(document));
         kept.await.unwrap();

@@ -213,7 +213,7 @@ async fn the_synchronous_dialect_is_answered_after_the_verification() {
     }
     // Asynchronous was fine too: what failed goes on in the background, what was refused does not.
     let either = [("hub.verify", "sync"), ("hub.verify", "async")];
-    rig.net.on_verify(|_| Reply::body("wrong"));
+    rig.net.on_verify(|_| Reply::status(404));
     assert_eq!(rig.ask_to("subscribe", &either).await.0, 409);
     rig.net.on_verify(|_| Reply::down());
     assert_eq!(rig.ask_to("subscribe", &either).await.0, 202);

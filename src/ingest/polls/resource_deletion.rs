@@ -3,7 +3,6 @@
 
 use super::{Poll, Polled};
 use crate::{
-    catalog::DocumentFormat,
     feed::{
         item::Reason,
         reconcile::{Change, Delete, Evidence, WindowState},
@@ -11,6 +10,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
+        DocumentFormat,
         transact::{Decision, transact},
         upstream::DocumentReply,
     },

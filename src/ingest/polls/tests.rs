@@ -443,3 +443,90 @@ async fn a_store_that_is_away_is_no_failed_poll() {
         (1, true)
     );
 }
+
+// drastic, and so on purpose.
+#[tokio::test(start_paused = true)]
+async fn a_resource_is_deleted_by_two_answers_410_apart_and_comes_back_by_200() {
+    let house = in_turn(&[
+        || ok_with("v1", &[("etag", "\"1\"")]),
+        // Conditional, and so asked once more without validators.
+        || status(410, &[]),
+        || status(410, &[]),
+        // Too soon.
+        || status(410, &[]),
+        // A missing one is no deleted one.
+        || status(404, &[]),
+        || status(410, &[]),
+        || status(410, &[]),
+        || ok_with("v1", &[]),
+        || ok_with("v2", &[]),
+    ]);
+    let spec = house
+        .feed("note", "http://blog.example/note.txt", 1, 5)
+        .await;
+    let mut feed = FeedSpec {
+        format: crate::ingest::DocumentFormat::Resource,
+        ..spec
+    };
+    feed.deletions.apart_secs = 3600;
+    let live = async || {
+        let record = house.store.feed(feed.no).await.unwrap();
+        (record.items.total, record.items.live)
+    };
+    let mut state = house.poll(&feed, &PollState::unpolled(URL)).await.state;
+    let first_at = house.context.clock.now_us();
+    state = house.poll(&feed, &state).await.state;
+    assert_eq!(house.seen.lock().unwrap().len(), 3);
+    state = house.poll(&feed, &state).await.state;
+    assert_eq!(live().await, (1, 1), "the first, and one too soon");
+    tokio::time::sleep(std::time::Duration::from_secs(4000)).await;
+    state = house.poll(&feed, &state).await.state;
+    assert_eq!(live().await, (1, 1), "404 never deletes");
+    state = house.poll(&feed, &state).await.state;
+    assert_eq!(live().await, (1, 0));
+    let page = house
+        .store
+        .page(crate::feed::page::PageQuery::all(feed.no, Order::MODIFIED));
+    let item = page.await.unwrap().items[0].clone();
+    let crate::feed::item::Content::Gone { first_missing, .. } = &item.content else {
+        panic!("a tombstone")
+    };
+    assert_eq!(
+        first_missing.map(Stamp::micros),
+        Some(first_at),
+        "dated by the first"
+    );
+    let rev = house.store.feed(feed.no).await.unwrap().rev;
+    // Looks go on, and say nothing new.
+    tokio::time::sleep(std::time::Duration::from_secs(30 * 86_400)).await;
+    state = house.poll(&feed, &state).await.state;
+    assert_eq!(house.store.feed(feed.no).await.unwrap().rev, rev);
+    let wait = state.timetable.next_at.secs_since(house.context.now());
+    assert!(wait <= 86_400, "{wait}");
+    state = house.poll(&feed, &state).await.state;
+    assert_eq!((live().await, state.health.gone_at), ((1, 1), None));
+    house.poll(&feed, &state).await;
+    assert_eq!(live().await, (1, 1));
+    let seen = house.seen.lock().unwrap();
+    let conditional: Vec<bool> = seen
+        .iter()
+        .map(|seen| seen.headers.contains_key("if-none-match"))
+        .collect();
+    assert_eq!(
+        conditional[1..8],
+        [true, false, false, false, false, false, false]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_of_entries_is_not_deleted_by_410() {
+    let house = in_turn(&[|| ok(ONE), || status(410, &[]), || status(410, &[])]);
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let mut state = PollState::unpolled(URL);
+    for _ in 0..3 {
+        state = house.poll(&feed, &state).await.state;
+        tokio::time::sleep(std::time::Duration::from_secs(9 * 86_400)).await;
+    }
+    let record = house.store.feed(feed.no).await.unwrap();
+    assert_eq!((record.items.total, record.items.live), (1, 1));
+}
