@@ -62,7 +62,7 @@ mod removed;
 
 mod site_feeds;
 
-mod subscribers;
+pub mod subscribers;
 mod supervisor;
 
 mod forget_item;

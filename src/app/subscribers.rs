@@ -4,8 +4,13 @@
 use crate::{
     catalog::Catalog,
     hub::{Hub, WantedSubscribers},
-    serve::admin::{OperatorAnswer, SubscriberCommand},
+    serve::admin::OperatorAnswer,
     store::StoreError,
+};
+
+pub use crate::{
+    hub::{Subscriber, SubscriberPage},
+    serve::admin::SubscriberCommand,
 };
 
 /// Carries out a command.

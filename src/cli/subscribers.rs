@@ -7,10 +7,7 @@ use super::{
     moments::relative,
     probe::sheet::{Column, Keep, table, tame, width},
 };
-use crate::{
-    hub::{Subscriber, SubscriberPage},
-    serve::admin::SubscriberCommand,
-};
+use crate::app::subscribers::{Subscriber, SubscriberCommand, SubscriberPage};
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
