@@ -571,11 +571,11 @@ impl Hub {
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let command = SubscriptionCommand {
+            let command = Box::new(SubscriptionCommand {
                 pending: pending.clone(),
                 kept,
                 verdict: sync.then_some(tell),
-            };
+            });
             let sent = match self.shared.roster.way(&key, applicant, room) {
                 Way::Full => {
                     return Err(HubAnswer::busy(
@@ -586,7 +586,7 @@ impl Hub {
                 Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = new.mailbox.try_send(command).is_ok();
-                    let place = TaskPlace::new(&self.shared, key.clone(), &new);
+                    let place = TaskPlace::new(&self.shared, &new);
                     let (view, form) = (subject.view.clone(), subject.representation.name());
                     let task = subscription_task::begin(place, view, form, new.commands);
                     self.start_one(&key.topic, task);
