@@ -113,7 +113,7 @@ impl From<StoreError> for HubAnswer {
         }
         tracing::error!("A request to the hub could not be kept: {error}");
         Self::busy(
-            "the hub cannot keep requests at the moment, through a fault of this server; try again soon",
+            "the hub cannot store requests at the moment. The fault is this server's. Try again soon",
         )
     }
 }
@@ -232,7 +232,7 @@ impl Hub {
             .map_or("", |feed| feed.settings.name.as_str());
         if catalog.members(feed).is_some() {
             return Some(format!(
-                "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
+                "`{name}` is a group, and a group is not polled. Name the feed that has changed"
             ));
         }
         let now = self.shared.now();
@@ -251,7 +251,7 @@ impl Hub {
             .map(|since| format!(", since {}", since.rfc3339()))
             .unwrap_or_default();
         let why = format!(
-            "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
+            "`{name}` is not polled before {at}, in {secs} s: {why}{since}. This hint waits until then"
         );
         tracing::debug!(feed.name = %name, "A publish hint leads to no poll now: {why}");
         Some(why)

@@ -38,7 +38,7 @@ pub(super) struct Pushing {
 }
 
 /// The reason told of a push that was not tried.
-const CLOSED: &str = "nobody answers at its host, so it is left alone for a while";
+const CLOSED: &str = "its host does not answer, so it is left alone for a while";
 
 impl Pushing {
     pub(super) fn new(config: &Config) -> Self {
