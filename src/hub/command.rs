@@ -20,7 +20,7 @@ pub(super) struct SubscriptionCommand {
 #[derive(Debug)]
 pub(super) enum TaskCommand {
     /// A request of its subscriber.
-    Change(SubscriptionCommand),
+    Change(Box<SubscriptionCommand>),
     /// The operator wants it tried now.
     Retry(oneshot::Sender<()>),
     /// The operator ends it.

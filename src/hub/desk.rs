@@ -201,7 +201,7 @@ async fn commanded(
     command: impl FnOnce(oneshot::Sender<()>) -> TaskCommand,
 ) -> bool {
     let (done, is_done) = oneshot::channel();
-    mailbox.send(Box::new(command(done))).await.is_ok() && is_done.await.is_ok()
+    mailbox.send(command(done)).await.is_ok() && is_done.await.is_ok()
 }
 
 fn key_of(sub: &Subscription) -> Key {

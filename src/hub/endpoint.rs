@@ -440,7 +440,7 @@ impl Hub {
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let command = Box::new(TaskCommand::Change(SubscriptionCommand {
+            let command = TaskCommand::Change(Box::new(SubscriptionCommand {
                 pending: pending.clone(),
                 kept,
                 verdict: sync.then_some(tell),

@@ -112,9 +112,9 @@ impl Entry {
     }
 }
 
-/// The way of commands to a task. A queue of commands themselves would have room for 32 from the
+/// The way of commands to a task. Commands are small, as their queue has room for 32 from the
 /// start.
-pub(super) type Mailbox = mpsc::Sender<Box<TaskCommand>>;
+pub(super) type Mailbox = mpsc::Sender<TaskCommand>;
 
 /// A subscription that asks for its place.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +168,7 @@ impl RosterLimit {
 /// A task to start.
 pub(super) struct NewTask {
     pub(super) key: Arc<Key>,
-    pub(super) commands: mpsc::Receiver<Box<TaskCommand>>,
+    pub(super) commands: mpsc::Receiver<TaskCommand>,
     pub(super) mailbox: Mailbox,
     pub(super) ticket: Ticket,
     pub(super) client: ClientNet,

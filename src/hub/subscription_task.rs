@@ -41,7 +41,7 @@ mod tests;
 pub(super) struct SubscriptionTask {
     place: TaskPlace,
     row: SubscriptionRow,
-    commands: mpsc::Receiver<Box<TaskCommand>>,
+    commands: mpsc::Receiver<TaskCommand>,
     catalog: watch::Receiver<Arc<CatalogSnapshot>>,
     accounts: watch::Receiver<AccountsInForce>,
     verification: Verification,
@@ -60,7 +60,7 @@ impl SubscriptionTask {
         place: TaskPlace,
         mut sub: Subscription,
         mut progress: Progress,
-        commands: mpsc::Receiver<Box<TaskCommand>>,
+        commands: mpsc::Receiver<TaskCommand>,
     ) -> Self {
         if progress.attempts.failed == 0 {
             // An acknowledgement clears the count only; what belongs to an older failure is over
@@ -143,7 +143,7 @@ impl SubscriptionTask {
                         biased;
                         () = stop.cancelled() => return WorkEnd::Over,
                         () = leave.cancelled(), if self.row.sub.lease.is_none() => return WorkEnd::GivesWay,
-                        Some(command) = self.commands.recv() => Box::pin(self.accept(*command)).await,
+                        Some(command) = self.commands.recv() => Box::pin(self.accept(command)).await,
                         answered = or_never(&mut self.verification.question) => Box::pin(self.answered(answered)).await,
                         outcome = or_never(&mut self.pushing.push) => Box::pin(self.pushed(outcome)).await,
                         () = or_never(&mut self.pushing.follow) => self.pushing.is_behind = true,
@@ -202,7 +202,7 @@ impl SubscriptionTask {
 
     async fn accept(&mut self, command: TaskCommand) {
         match command {
-            TaskCommand::Change(change) => self.change(change).await,
+            TaskCommand::Change(change) => self.change(*change).await,
             TaskCommand::Retry(done) => {
                 self.retry();
                 let _ = done.send(());
@@ -385,7 +385,7 @@ pub(super) async fn begin(
     place: TaskPlace,
     view: View,
     representation: String,
-    commands: mpsc::Receiver<Box<TaskCommand>>,
+    commands: mpsc::Receiver<TaskCommand>,
 ) {
     // What it takes to begin is given back before the task waits.
     let begun = Box::pin(first_command(place, view, representation, commands)).await;
@@ -399,7 +399,7 @@ async fn first_command(
     place: TaskPlace,
     view: View,
     representation: String,
-    mut commands: mpsc::Receiver<Box<TaskCommand>>,
+    mut commands: mpsc::Receiver<TaskCommand>,
 ) -> Option<SubscriptionTask> {
     let stop = place.shared.stop.clone();
     let SubscriptionCommand {
@@ -413,8 +413,8 @@ async fn first_command(
             command = commands.recv() => command,
         };
         // There is nothing yet that the operator could mean.
-        if let TaskCommand::Change(change) = *first? {
-            break change;
+        if let TaskCommand::Change(change) = first? {
+            break *change;
         }
     };
     match row::made(&place, view, representation, pending).await {
