@@ -4,7 +4,7 @@
 use super::{
     Hub,
     admission::ClientNet,
-    command::SubscriptionCommand,
+    command::{SubscriptionCommand, TaskCommand},
     deliver::question::Verdict,
     form::{self, HubRequest, Mode, RefusedForm, SubscriptionRequest, Verify},
     lease,
@@ -116,7 +116,7 @@ impl From<StoreError> for HubAnswer {
         }
         tracing::error!("A request to the hub could not be kept: {error}");
         Self::busy(
-            "the hub cannot keep requests at the moment, through a fault of this server; try again soon",
+            "the hub cannot store requests at the moment. The fault is this server's. Try again soon",
         )
     }
 }
@@ -236,7 +236,7 @@ impl Hub {
             .map_or("", |feed| feed.settings.name.as_str());
         if catalog.members(feed).is_some() {
             return Some(format!(
-                "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
+                "`{name}` is a group, and a group is not polled. Name the feed that has changed"
             ));
         }
         let now = self.shared.now();
@@ -255,7 +255,7 @@ impl Hub {
             .map(|since| format!(", since {}", since.rfc3339()))
             .unwrap_or_default();
         let why = format!(
-            "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
+            "`{name}` is not polled before {at}, in {secs} s: {why}{since}. This hint waits until then"
         );
         tracing::debug!(feed.name = %name, "A publish hint leads to no poll now: {why}");
         Some(why)
@@ -434,6 +434,8 @@ impl Hub {
         let room = Room {
             subscriptions_max: config.subscriptions_max,
             unverified_max: config.unverified_max,
+            host_max: config.subscriptions_per_host_max,
+            client_max: config.subscriptions_per_client_max,
         };
         let applicant = Applicant {
             feed: subject.view.feed,
@@ -443,17 +445,13 @@ impl Hub {
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let command = Box::new(SubscriptionCommand {
+            let command = TaskCommand::Change(Box::new(SubscriptionCommand {
                 pending: pending.clone(),
                 kept,
                 verdict: sync.then_some(tell),
-            });
+            }));
             let sent = match self.shared.roster.way(&key, applicant, room) {
-                Way::Full => {
-                    return Err(HubAnswer::busy(
-                        "this hub has as many subscriptions as it takes",
-                    ));
-                }
+                Way::Full(limit) => return Err(HubAnswer::busy(limit.told())),
                 Way::Known(mailbox) => mailbox.send(command).await.is_ok(),
                 Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.

@@ -470,7 +470,7 @@ fn check_callback(text: &str) -> Result<(), RefusedForm> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(bad(
             NAME,
-            "must not contain a user name or password. Use a path that nobody can guess",
+            "must not contain a user name or password. Use a path that cannot be guessed",
         ));
     }
     match text.parse::<http::Uri>() {

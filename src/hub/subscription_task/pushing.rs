@@ -38,7 +38,7 @@ pub(super) struct Pushing {
 }
 
 /// The reason told of a push that was not tried.
-const CLOSED: &str = "nobody answers at its host, so it is left alone for a while";
+const CLOSED: &str = "its host does not answer, so it is left alone for a while";
 
 impl Pushing {
     pub(super) fn new(config: &Config) -> Self {
@@ -149,9 +149,15 @@ impl SubscriptionTask {
                 self.pushing.look_anew();
                 self.row.save().await;
             }
-            PushOutcome::Advanced(advance) => self.advance(advance).await,
+            PushOutcome::Advanced(advance) => {
+                self.place.note_answer();
+                self.advance(advance).await;
+            }
             PushOutcome::Gone => self.gone().await,
-            PushOutcome::Failed(not_taken) => self.failed(not_taken).await,
+            PushOutcome::Failed(not_taken) => {
+                self.place.note_answer();
+                self.failed(not_taken).await;
+            }
             PushOutcome::Postponed { wait } => {
                 // Kept in memory only: it says nothing of this subscription.
                 let at = retry_schedule::postponed_until(self.place.shared.now(), wait);
