@@ -50,11 +50,13 @@ mod samples;
 mod tests;
 
 pub use archived::ArchivePlace;
-pub use document::{Alternate, ArchiveLinks, Audience, ChainPlace, Document, ItemPlace, Links};
+pub use document::{
+    Alternate, ArchiveLinks, Audience, ChainPlace, CloudPlace, Document, ItemPlace, Links,
+};
 pub use legacy::LegacyLinks;
 pub use representation::{Negotiation, PositionPlace, Representation, Syntax};
 pub use text::plain as words;
-pub use urls::{BadQuery, ClassicQuery, CloudPlace, Endpoint, Query, Site, Topic, link_header};
+pub use urls::{BadQuery, ClassicQuery, Endpoint, Query, Site, Topic, link_header};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.
 pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".4");

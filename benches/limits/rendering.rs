@@ -134,6 +134,7 @@ fn links() -> Links {
         topic: String::new(),
         archives: ArchiveLinks::default(),
         is_old_address: false,
+        cloud: None,
         is_live_view: false,
     }
 }

@@ -1,6 +1,6 @@
 //! A page with what stands around it in a document; not how a syntax writes it.
 
-use super::{urls::CloudPlace, xml::Declared};
+use super::xml::Declared;
 use crate::feed::{page::Page, record::FeedRecord, stamp::Stamp, view::Deletions};
 
 /// Readers that a document is made for.
@@ -88,6 +88,17 @@ pub struct Links {
     /// True where nothing that is gone was asked for. What leaves the view is told in the form of
     /// RFC 6721 alone, so that mirrors follow and nobody is shown a post for it.
     pub is_live_view: bool,
+}
+
+/// The place at which listeners of rssCloud register.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CloudPlace {
+    /// Its host.
+    pub domain: String,
+    /// Its port.
+    pub port: u16,
+    /// Its path.
+    pub path: String,
 }
 
 /// Links between a classic view and its archives (RFC 5005 section 4).

@@ -3,7 +3,7 @@
 
 use super::{
     archived::ArchivePlace,
-    document::{Alternate, ArchiveLinks, Audience, Links},
+    document::{Alternate, ArchiveLinks, Audience, CloudPlace, Links},
     representation::Representation,
 };
 use crate::feed::{filter::Filter, order::Order};
@@ -77,17 +77,6 @@ pub struct Topic {
     pub representation: Representation,
     /// The token of a secret URL, by which its bearer is known (U-1).
     pub secret: Option<String>,
-}
-
-/// The place at which listeners of rssCloud register.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CloudPlace {
-    /// Its host.
-    pub domain: String,
-    /// Its port.
-    pub port: u16,
-    /// Its path.
-    pub path: String,
 }
 
 impl fmt::Display for Endpoint {

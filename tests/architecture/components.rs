@@ -32,7 +32,8 @@ const COMPONENTS: &[(&str, &[&str])] = &[
         &["adapters", "feed", "store", "notify", "catalog", "layers"],
     ),
     // `acme` for the certificate that it shows, and for the answers to the authority that gives it.
-    ("edge", &["layers", "acme"]),
+    // `adapters` for the character references in calls of XML-RPC.
+    ("edge", &["adapters", "layers", "acme"]),
     (
         "serve",
         &[
