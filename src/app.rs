@@ -290,6 +290,7 @@ impl Starting {
         let (address, operator) = (self.listening.address(), self.listening.operator);
         let hub = wiring.hub(&self.readers, wiring.own_places(&context, self.listening))?;
         hub.start().await.context("the stored subscriptions")?;
+        let xmpp = wiring.xmpp(&self.readers)?;
         let reloader = Arc::new(Reloader::new(ReloadParts {
             source: self.source,
             started_with: wiring.config.clone(),
@@ -303,6 +304,7 @@ impl Starting {
             notify: wiring.notify.clone(),
             poller: poller.clone(),
             hub: hub.clone(),
+            xmpp: xmpp.clone(),
             waiters: self.waiters,
             reloader: reloader.clone(),
             accounts: wiring.account_desk(),
@@ -317,6 +319,7 @@ impl Starting {
             tasks.watch_site(watch);
         }
         tasks.keep_groups(groups);
+        tasks.serve_xmpp(xmpp);
         tasks.poll(poller);
         let count = catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", server.public_url);

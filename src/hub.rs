@@ -301,8 +301,10 @@ impl Hub {
         let mut count = 0;
         let mut stored = listing::subscriptions(&*self.shared.store, None);
         while let Some((sub, progress)) = stored.try_next().await? {
-            self.resume(sub, progress);
-            count += 1;
+            if sub.target.is_of_hub() {
+                self.resume(sub, progress);
+                count += 1;
+            }
         }
         if count > 0 {
             info!(

@@ -28,6 +28,7 @@ mod body_room;
 pub mod coding;
 mod feed_changes;
 mod follow;
+mod items;
 mod legacy;
 mod newest;
 mod page;

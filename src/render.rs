@@ -52,9 +52,11 @@ mod tests;
 pub use archived::ArchivePlace;
 pub use document::{Alternate, ArchiveLinks, Audience, Document, ItemPlace, Links};
 pub use legacy::LegacyLinks;
-pub use representation::{Negotiation, PositionPlace, Representation, Syntax};
+pub use representation::{Negotiation, PositionPlace, Representation, Syntax, atom_entry};
 pub use text::plain as words;
-pub use urls::{BadQuery, ClassicQuery, CloudPlace, Endpoint, Query, Site, Topic, link_header};
+pub use urls::{
+    BadQuery, ClassicQuery, CloudPlace, Endpoint, Query, Site, Topic, link_header, xmpp_node_uri,
+};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.
 pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".3");

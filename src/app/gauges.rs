@@ -1,6 +1,6 @@
 //! Gauges for Prometheus, read off the status; the counters are in `telemetry`.
 
-use super::status::{CertificateStatus, ConfigStatus, FeedStatus, Status, StoreStatus};
+use super::status::{CertificateStatus, ConfigStatus, FeedStatus, Status, StoreStatus, XmppStatus};
 use chrono::DateTime;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -16,6 +16,9 @@ pub(super) fn register(registry: &mut Registry, status: &Status) {
     gauge(registry, "held_requests", "Requests held now", waiters);
     gauge_config(registry, &status.config);
     gauge_store(registry, &status.store);
+    if let Some(xmpp) = &status.xmpp {
+        gauge_xmpp(registry, xmpp);
+    }
     if let Some(certificate) = &status.certificate {
         gauge_certificate(registry, certificate);
     }
@@ -152,6 +155,23 @@ fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
     faults.inc_by(store.faults);
     let help = "Faults of the disk or of the file of the store";
     registry.register("store_faults", help, faults);
+}
+
+/// Gauges of the connection to a server of XMPP.
+fn gauge_xmpp(registry: &mut Registry, xmpp: &XmppStatus) {
+    let help = "1 while the stream to the server of XMPP is open";
+    gauge(registry, "xmpp_up", help, xmpp.online.into());
+    let help = "Subscriptions over XMPP";
+    gauge(
+        registry,
+        "xmpp_subscriptions",
+        help,
+        whole(xmpp.subscriptions),
+    );
+    let streams = Counter::<u64>::default();
+    streams.inc_by(xmpp.streams);
+    let help = "Streams to the server of XMPP that were opened";
+    registry.register("xmpp_streams", help, streams);
 }
 
 /// Gauges of the certificate that everfeed gets itself.

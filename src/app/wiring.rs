@@ -41,6 +41,7 @@ use crate::{
     },
     store::Store,
     telemetry::Metrics,
+    xmpp::{self, Component},
 };
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -134,7 +135,9 @@ impl Wiring {
 
     /// The URLs that are printed.
     fn site(&self) -> Site {
-        Site::new(&self.config.server.public_url, &self.config.server.prefix)
+        let (server, xmpp) = (&self.config.server, &self.config.xmpp);
+        let service = xmpp.jid.as_deref().filter(|_| xmpp.is_on());
+        Site::new(&server.public_url, &server.prefix).with_xmpp(service)
     }
 
     /// The sites whose feeds are looked for.
@@ -306,6 +309,20 @@ impl Wiring {
             gate: self.gate.clone(),
             metrics: self.metrics.clone(),
         })))
+    }
+
+    /// The component of a server of XMPP, if there is one.
+    pub(super) fn xmpp(&self, readers: &Arc<Readers>) -> anyhow::Result<Option<Arc<Component>>> {
+        let component = Component::new(xmpp::Parts {
+            config: self.config.xmpp.clone(),
+            readers: readers.clone(),
+            store: self.store.clone(),
+            gate: self.gate.clone(),
+            notify: self.notify.clone(),
+            clock: self.clock.clone(),
+            metrics: self.metrics.clone(),
+        });
+        Ok(component.context("the component of XMPP")?.map(Arc::new))
     }
 
     /// The places of requests that wait, so many of so many connections at most that others are

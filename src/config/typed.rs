@@ -225,7 +225,9 @@ impl<'t> ConfigReading<'t> {
             let is_value = keys::kind(&key) != KeyKind::Table;
             match exchange(values, &steps, replacement, is_value) {
                 // A token is not shown, good or not.
-                Some(_) if key.ends_with("_token") => self.refuse(&at, "***", give(&key)),
+                Some(_) if key.ends_with("_token") || key == "xmpp.secret" => {
+                    self.refuse(&at, "***", give(&key))
+                }
                 Some(found) => self.refuse(&at, shown(&found), give(&key)),
                 // Not a value, but a whole table cannot be read: no more can be told of it.
                 None => {

@@ -81,10 +81,10 @@ pub(super) trait Deliver: Send + Sync {
     fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered>;
 }
 
-/// The way to a target.
-pub(super) fn way_to(target: &Target, shared: &Shared) -> Box<dyn Deliver> {
+/// The way to a target; `None` for one that another driver serves.
+pub(super) fn way_to(target: &Target, shared: &Shared) -> Option<Box<dyn Deliver>> {
     let clock: Arc<dyn Clock> = shared.clock.clone();
-    match target {
+    Some(match target {
         Target::Callback(target) => Box::new(callback::CallbackWay {
             client: shared.client.clone(),
             clock,
@@ -95,5 +95,6 @@ pub(super) fn way_to(target: &Target, shared: &Shared) -> Box<dyn Deliver> {
             clock,
             target: target.clone(),
         }),
-    }
+        Target::Xmpp(_) => return None,
+    })
 }

@@ -445,7 +445,7 @@ impl Hub {
             representation,
             topic,
             spelt: spelt.to_owned(),
-            principal: principal.map(Principal::id),
+            principal: principal.and_then(Principal::id),
         })
     }
 
@@ -511,7 +511,7 @@ impl Hub {
             representation,
             topic: place.url.to_string(),
             spelt: spelt.to_owned(),
-            principal: principal.map(Principal::id),
+            principal: principal.and_then(Principal::id),
         }))
     }
 

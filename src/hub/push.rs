@@ -94,7 +94,9 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             None => Ok(PushOutcome::Nothing),
         };
     };
-    let way = way_to(&push.target, shared);
+    let Some(way) = way_to(&push.target, shared) else {
+        return Ok(PushOutcome::Nothing);
+    };
     let destination = way.destination();
     let entered = tokio::select! {
         biased;

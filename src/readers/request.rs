@@ -177,6 +177,15 @@ impl ReadRequest {
         Some(self)
     }
 
+    /// The same read of at most so many items.
+    #[must_use]
+    pub fn of_at_most(&self, max: usize) -> Self {
+        Self {
+            max: self.max.min(max),
+            ..self.clone()
+        }
+    }
+
     /// A look whether this read has any item. It is empty, and at its end, where the read is.
     pub(super) fn look(&self) -> Self {
         Self {

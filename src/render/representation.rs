@@ -383,6 +383,13 @@ impl Representation {
     }
 }
 
+/// An item of the Smart Feed as exactly one Atom entry that stands alone (XMPP-32): a tombstone as
+/// the stripped entry.
+pub fn atom_entry(item: &Item) -> Option<Vec<u8>> {
+    let item = ItemProjection::of(item, Audience::Full)?;
+    Some(atom::single_entry(item))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

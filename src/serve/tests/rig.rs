@@ -333,7 +333,7 @@ fn hub() -> HubService {
         let sender = request
             .extensions()
             .get::<Principal>()
-            .map(|sender| sender.name().to_owned());
+            .map(|sender| sender.name().unwrap_or_default().to_owned());
         let is_refused = request.uri().query() == Some("refuse=1");
         let mut response = Response::new(request.into_body());
         if let Some(sender) = sender {

@@ -49,7 +49,7 @@ use crate::{
         clock_guard::ClockGuard,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, Start, Target,
+            Pending, Progress, Start, Target, XmppTarget,
         },
     },
 };
@@ -728,6 +728,11 @@ fn samples() -> Vec<Sample> {
         pending: None,
         ..subscription.clone()
     };
+    let xmpp = Subscription {
+        target: Target::Xmpp(XmppTarget::new("alice@example.net/1", "feed?order=created")),
+        pending: None,
+        ..subscription.clone()
+    };
     let principal = Some(PrincipalId {
         user: UserNo(4),
         token: Some(TokenNo(5)),
@@ -776,6 +781,17 @@ fn samples() -> Vec<Sample> {
         sample("full", subscription),
         sample("private", private),
         sample("cloud", cloud),
+        sample("xmpp", xmpp),
+        sample(
+            "xmpp",
+            User {
+                no: UserNo(6),
+                kept: NewUser {
+                    jid: Some("alice@example.net".into()),
+                    ..new_user()
+                },
+            },
+        ),
         sample(
             "full",
             User {
@@ -882,6 +898,7 @@ fn new_user() -> NewUser {
         feed_password: Secret::new("hush"),
         hex_digest: true,
         created_us: AT.micros(),
+        jid: None,
     }
 }
 

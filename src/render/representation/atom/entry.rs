@@ -69,31 +69,45 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
 fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, stubs: Stubs) {
     let item = tombstone.item;
     let when = item.modified.rfc3339();
-    let id = item.id.to_string();
-    let tell = |xml: &mut Xml| {
-        missed(xml, tombstone);
-        if let Some(source) = tombstone.source() {
-            origin(xml, source, Audience::Full);
-        }
-    };
     let attributes = [("ref", Some(&*item.iri)), ("when", Some(&*when))];
     xml.open("at:deleted-entry", &attributes);
     xml.leaf("at:comment", &[], tombstone.reason.code());
-    xml.leaf("fo:id", &[], &id);
-    tell(xml);
+    xml.leaf("fo:id", &[], &item.id.to_string());
+    tell_end(xml, tombstone);
     xml.close("at:deleted-entry");
-    if stubs == Stubs::LeftOut {
-        return;
+    if stubs == Stubs::Shown {
+        stub(xml, tombstone);
     }
+}
+
+/// The stripped entry that stands for a tombstone.
+fn stub(xml: &mut Xml, tombstone: ShownTombstone<'_>) {
+    let item = tombstone.item;
     xml.open("entry", &[]);
     xml.leaf("id", &[], &item.iri);
     xml.leaf("title", &[], "(deleted)");
     dates(xml, item, Audience::Full);
     xml.leaf("content", &[], "");
-    xml.leaf("fo:id", &[], &id);
+    xml.leaf("fo:id", &[], &item.id.to_string());
     xml.leaf("fo:deleted", &[], "true");
-    tell(xml);
+    tell_end(xml, tombstone);
     xml.close("entry");
+}
+
+/// The times of a tombstone, and the source of what it was.
+fn tell_end(xml: &mut Xml, tombstone: ShownTombstone<'_>) {
+    missed(xml, tombstone);
+    if let Some(source) = tombstone.source() {
+        origin(xml, source, Audience::Full);
+    }
+}
+
+/// Writes an item as one entry: a tombstone as the stripped one, without the element of RFC 6721.
+pub(super) fn single(xml: &mut Xml, item: ItemProjection<'_>) {
+    match item {
+        ItemProjection::Post(post) => live(xml, post, Audience::Full),
+        ItemProjection::Tombstone(tombstone) => stub(xml, tombstone),
+    }
 }
 
 /// `app:edited` is T: by it a consumer tells an old push from a new one (SF-94).
