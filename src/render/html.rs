@@ -123,7 +123,7 @@ fn row(page: &mut Xml, list: &List<'_>, feed: &FeedRecord) {
     });
     page.open("ul", &[("class", Some("links"))]);
     page.holding("li", &[], |out| code(out, &feed.name));
-    let is_for_readers = |form: &Representation| form.is_pushed();
+    let is_for_readers = |form: &Representation| form.is_alternate();
     for representation in Representation::of(Audience::Classic).filter(is_for_readers) {
         let url = site.base(&feed.name, representation, Order::MODIFIED);
         let title = representation.syntax_title();

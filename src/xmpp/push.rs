@@ -419,6 +419,7 @@ impl Pusher {
             from: subscriber.saved.clone().unwrap_or_default(),
             to: to.to_owned(),
             on_behalf_of: None,
+            scanned: behind.looked.clone(),
         };
         let all = subscribers.iter().map(acknowledged).collect();
         let moved = match self.store.acknowledge(all).await {

@@ -260,6 +260,7 @@ impl Subscribers {
                 give_up_at: now,
                 start: Start::Head(start.clone()),
                 principal: None,
+                scanned: None,
             },
         };
         let made = match self.store.subscribe(new).await {
@@ -562,7 +563,7 @@ fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Optio
         topic: sub.topic.clone(),
         acked: progress.acked.clone(),
         saved: progress.acked.clone(),
-        looked: None,
+        looked: progress.scanned.clone(),
         lease_until: lease.until,
         bounces: 0,
         probed_at: None,
