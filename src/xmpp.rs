@@ -16,6 +16,8 @@ mod disco;
 #[cfg(feature = "xmpp")]
 mod element;
 #[cfg(feature = "xmpp")]
+mod fault;
+#[cfg(feature = "xmpp")]
 mod frames;
 #[cfg(feature = "xmpp")]
 mod node;

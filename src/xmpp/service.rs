@@ -5,6 +5,7 @@ use super::{
     asked::{Asked, WantedItems},
     disco::{self, NodeFacts, SHIM_NODE},
     element::Element,
+    fault::{of_read, of_store},
     node::Node,
     ns,
     rsm::{AnsweredSet, AskedSet, position_spec},
@@ -23,7 +24,7 @@ use crate::{
     },
     readers::ReadError,
     render::words,
-    store::{Store, StoreError},
+    store::Store,
 };
 use jid::Jid;
 use std::sync::Arc;
@@ -423,29 +424,4 @@ fn part_of<'n, 's>(
         return Ok((&names[from..high], from));
     }
     Ok((&names[low..high.min(low.saturating_add(max))], low))
-}
-
-pub(super) fn of_read(error: ReadError) -> StanzaError {
-    match error {
-        ReadError::NotReady | ReadError::Busy => StanzaError::BUSY.saying(error.to_string()),
-        ReadError::UnknownFeed | ReadError::UnknownArchive => StanzaError::ITEM_NOT_FOUND,
-        ReadError::Store(error) => match &*error {
-            StoreError::UnknownId => StanzaError::ITEM_NOT_FOUND,
-            StoreError::MovingOrder => StanzaError::NOT_IMPLEMENTED,
-            error => of_failure(error),
-        },
-    }
-}
-
-pub(super) fn of_store(error: StoreError) -> StanzaError {
-    match error {
-        StoreError::UnknownFeed(_) => StanzaError::ITEM_NOT_FOUND,
-        error => of_failure(&error),
-    }
-}
-
-/// A failure of ours. The operator is told what it was, the asker is not.
-fn of_failure(error: &StoreError) -> StanzaError {
-    tracing::warn!(error = %error, "A request over XMPP could not be answered: {error}");
-    StanzaError::INTERNAL.saying("the fault is ours; try again later")
 }

@@ -1,7 +1,7 @@
 //! Subscriptions of addresses of XMPP, in memory and in the store: how they are made, found, renewed
 //! and ended; not what is pushed to them.
 
-use super::{node::Node, stanza::Failure, stanza_error::StanzaError};
+use super::{fault::of_store, node::Node, stanza::Failure, stanza_error::StanzaError};
 use crate::{
     feed::{filter::Filter, order::Order, record::FeedNo, stamp::Stamp, view::View},
     locks::lock,
@@ -226,7 +226,7 @@ impl Subscribers {
             key,
         };
         let made = self.make(&wish, start, now).await;
-        let subscriber = made.map_err(super::service::of_store)?;
+        let subscriber = made.map_err(of_store)?;
         self.lock().insert(subscriber);
         drop(place);
         self.bell.notify_one();
