@@ -10,7 +10,7 @@ use crate::{
         filter::Filter, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View,
     },
     notify::Notify,
-    readers::{self, Readers},
+    readers::{PushMax, Readers},
     render::{Site, link_header},
     secret::{logged_url, public_url},
     setting::RefusedSetting,
@@ -111,14 +111,14 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let readers = readers::Config::default();
+        let push = PushMax::default();
         Self {
             lease_min_secs: 300,
             lease_default_secs: 864_000,
             lease_max_secs: 2_592_000,
             callbacks_private: false,
-            push_items_max: readers.push_items_max,
-            push_bytes_max: readers.push_bytes_max,
+            push_items_max: push.items,
+            push_bytes_max: push.bytes,
             deliver_secs: 10,
             subscriptions_max: 20_000,
             unverified_max: 2_000,
@@ -174,6 +174,14 @@ impl Config {
             return Err(RefusedSetting::new("lease_default_secs", default, wanted));
         }
         Ok(())
+    }
+
+    /// The size of a push at most.
+    fn push_max(&self) -> PushMax {
+        PushMax {
+            items: self.push_items_max,
+            bytes: self.push_bytes_max,
+        }
     }
 
     // Decides: For how many readers does a subscriber speak?

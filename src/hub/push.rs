@@ -9,7 +9,7 @@ use super::{
 use crate::{
     auth::PrincipalId,
     feed::{cursor::Toc, record::FeedNo, view::View},
-    readers::{ReadError, ReadRequest},
+    readers::{PushMax, ReadError, ReadRequest},
     render::{Representation, Site},
     store::subscriptions::Target,
 };
@@ -22,7 +22,7 @@ pub(super) struct Push {
     pub(super) representation: Representation,
     /// The stored cursor; `None` until the feed is served.
     pub(super) acked: Option<String>,
-    pub(super) items_max: usize,
+    pub(super) max: PushMax,
     /// The address that its body calls its own, where that is not the canonical one.
     pub(super) own_url: Option<Arc<str>>,
     /// Readers whom the target serves, as it said last.
@@ -115,7 +115,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let view = View { feed, ..push.view };
     // Read only now: what was newest when we queued may be old by the time there is room.
     let (form, own_url) = (push.representation, push.own_url);
-    let reading = ReadRequest::push(view, form, &acked, push.items_max, own_url);
+    let reading = ReadRequest::push(view, form, &acked, push.max, own_url);
     let reading = reading.seen_from(push.site);
     let page = shared.readers.read(&reading).await?;
     if !page.lies_beyond(&acked) {

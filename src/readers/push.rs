@@ -9,9 +9,10 @@ impl Readers {
     pub(super) async fn push(
         &self,
         reading: &ReadRequest,
+        bytes_max: usize,
         is_fresh: bool,
     ) -> Result<Contents, ReadError> {
-        let (filter, bytes_max) = (reading.view.filter.clone(), self.config.push_bytes_max);
+        let filter = reading.view.filter.clone();
         let mut page = self.range(reading, filter, bytes_max, is_fresh).await?;
         if reading.representation.is_classic() {
             page.items.retain(|item| !item.is_gone());

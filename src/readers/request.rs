@@ -41,12 +41,30 @@ pub(super) enum Purpose {
     /// An archive behind the newest posts.
     Archive(ArchivePlace),
     /// A push: the page after the acknowledged cursor, which it names as previous.
-    Push,
+    Push { bytes_max: usize },
     /// Events of a stream that goes on after them.
     Stream,
     /// A look whether a page or a push has any item, by one who waits: without a total and without
     /// a body.
     Look,
+}
+
+/// The size of a push at most; the rest follows in the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushMax {
+    /// Items.
+    pub items: usize,
+    /// Bytes of stored items, though never less than one item.
+    pub bytes: usize,
+}
+
+impl Default for PushMax {
+    fn default() -> Self {
+        Self {
+            items: 200,
+            bytes: 1 << 20,
+        }
+    }
 }
 
 /// A position and how it was spelt.
@@ -135,13 +153,16 @@ impl ReadRequest {
         view: View,
         representation: Representation,
         acked: &str,
-        max: usize,
+        max: PushMax,
         own_url: Option<Arc<str>>,
     ) -> Self {
+        let purpose = Purpose::Push {
+            bytes_max: max.bytes,
+        };
         Self {
             since: Some(Spec::of_cursor(acked)),
             own_url,
-            ..Self::of(view, representation, Purpose::Push, max)
+            ..Self::of(view, representation, purpose, max.items)
         }
     }
 
@@ -196,7 +217,7 @@ impl ReadRequest {
 
     /// True where a body of it tells the total of a view that has to be counted.
     pub(super) fn tells_total(&self) -> bool {
-        let is_told = matches!(self.purpose, Purpose::Page | Purpose::Push);
+        let is_told = matches!(self.purpose, Purpose::Page | Purpose::Push { .. });
         is_told && !self.representation.is_classic() && self.view.filter.has_terms()
     }
 
@@ -213,7 +234,7 @@ impl ReadRequest {
     /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser
     /// behind a stream.
     pub(super) fn kept_cursor(&self) -> Option<&str> {
-        if !matches!(self.purpose, Purpose::Push | Purpose::Stream) {
+        if !matches!(self.purpose, Purpose::Push { .. } | Purpose::Stream) {
             return None;
         }
         self.since.as_ref()?.raw.strip_prefix("cursor:")
