@@ -33,7 +33,6 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 use tempfile::TempDir;
 use tokio::net::TcpListener;
