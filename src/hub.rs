@@ -42,6 +42,7 @@ mod question_budget;
 mod question_pace;
 mod verify;
 
+mod acknowledgements;
 mod deliver;
 mod push;
 mod signature;
@@ -62,6 +63,7 @@ pub use client::Callbacks;
 pub use own_places::{AnswersItself, OwnPlaces};
 pub use roster::{FailingSubscriber, SubscriptionCounts};
 
+use acknowledgements::Acknowledgements;
 use admission::{Admission, ClientNet};
 use client::CallbackClient;
 use places::Places;
@@ -264,6 +266,8 @@ struct Shared {
     places: Places,
     /// Questions to callbacks an hour.
     questions: QuestionBudget,
+    /// Positions on their way to the store.
+    acknowledgements: Acknowledgements,
     metrics: Metrics,
     roster: Roster,
     stop: CancellationToken,
@@ -282,6 +286,7 @@ impl Hub {
         };
         let shared = Shared {
             readers: parts.readers,
+            acknowledgements: Acknowledgements::new(parts.store.clone()),
             store: parts.store,
             clock: parts.clock,
             client,
@@ -341,7 +346,7 @@ impl Hub {
             client: ClientNet::of(None),
         };
         if let Way::New(new) = self.shared.roster.way(&key, applicant, room) {
-            let place = TaskPlace::new(&self.shared, key, &new);
+            let place = TaskPlace::new(&self.shared, &new);
             let topic = sub.topic.clone();
             let task = SubscriptionTask::new(place, sub, progress, new.commands);
             self.start_one(&topic, task.run());

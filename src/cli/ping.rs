@@ -173,7 +173,7 @@ fn told(hub: &Url, reply: Result<HubReply, HubSilence>) -> Told {
         return match reply.retry_after {
             Some(_) => refused(
                 format!(
-                    "The hub {hub} ignores this ping, because pings before it brought nothing new.{said}"
+                    "The hub {hub} ignores this ping: it takes none before its Retry-After.{said}"
                 ),
                 false,
             ),

@@ -20,7 +20,7 @@ use crate::{
         fields,
     },
     feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
-    notify::{DelayCause, HintDelay, HintFate},
+    notify::{DelayCause, HintFate},
     render::{Endpoint, Representation, Topic, legacy::pushed},
     secret::Secret,
     store::{
@@ -92,13 +92,6 @@ impl HubAnswer {
         }
         response
     }
-}
-
-/// A publish hint that leads to no poll now.
-struct UnheededHint {
-    why: String,
-    /// Time until the next hint counts; `None` for a hint that waits itself, or is for no feed.
-    retry_after: Option<Duration>,
 }
 
 impl From<RefusedForm> for HubAnswer {
@@ -184,7 +177,7 @@ impl Hub {
     }
 
     /// Somebody says that something has changed. We look ourselves, when it is ours to look at
-    /// (P-40, SF-86), and as long as such hints are right now and then.
+    /// (P-40, SF-86), at once as long as such hints are right now and then.
     fn publish(&self, urls: &[String], sender: &HubSender) -> Result<HubAnswer, HubAnswer> {
         self.admission
             .publish(sender.net, urls.len())
@@ -219,66 +212,47 @@ impl Hub {
         if told.is_empty() {
             return Err(RefusedForm::NothingPublished.into());
         }
-        let unheeded: Vec<UnheededHint> = told
+        let waiting: Vec<String> = told
             .into_iter()
             .filter_map(|feed| self.hint(feed))
             .collect();
-        if unheeded.is_empty() {
+        if waiting.is_empty() {
             return Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""));
         }
-        let why: Vec<&str> = unheeded.iter().map(|hint| hint.why.as_str()).collect();
-        let retry_after = unheeded.iter().filter_map(|hint| hint.retry_after).max();
-        Ok(HubAnswer {
-            retry_after,
-            ..HubAnswer::new(StatusCode::ACCEPTED, why.join("\n"))
-        })
+        Ok(HubAnswer::new(StatusCode::ACCEPTED, waiting.join("\n")))
     }
 
     /// Gives a hint; the reason when it leads to no poll now.
-    fn hint(&self, feed: FeedNo) -> Option<UnheededHint> {
+    fn hint(&self, feed: FeedNo) -> Option<String> {
         let catalog = self.shared.gate.catalog.snapshot();
         let name = catalog
             .feed_no(feed)
             .map_or("", |feed| feed.settings.name.as_str());
         if catalog.members(feed).is_some() {
-            let why = format!(
+            return Some(format!(
                 "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
-            );
-            let retry_after = None;
-            return Some(UnheededHint { why, retry_after });
+            ));
         }
         let now = self.shared.now();
-        let mut retry_after = None;
-        let why = match self.notify.hint(feed, now) {
-            HintFate::Taken => return None,
-            HintFate::Delayed(HintDelay {
-                until,
-                since,
-                cause,
-            }) => {
-                let why = match cause {
-                    DelayCause::HostPause => "its host asked to be left alone (Retry-After or 429)",
-                    DelayCause::Gone => "its publisher says that it is gone for good (410)",
-                    DelayCause::Quota => "it is at its quota, and nothing more of it can be stored",
-                };
-                let (at, secs) = (until.rfc3339(), until.secs_since(now));
-                let since = since
-                    .map(|since| format!(", since {}", since.rfc3339()))
-                    .unwrap_or_default();
-                format!(
-                    "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
-                )
-            }
-            HintFate::Ignored { wait_secs } => {
-                retry_after = Some(Duration::from_secs(wait_secs));
-                format!(
-                    "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
-                     and it is polled at its own times"
-                )
-            }
+        let HintFate::Delayed(delay) = self.notify.hint(feed, now) else {
+            return None;
         };
+        let why = match delay.cause {
+            DelayCause::HostPause => "its host asked to be left alone (Retry-After or 429)",
+            DelayCause::Gone => "its publisher says that it is gone for good (410)",
+            DelayCause::Quota => "it is at its quota, and nothing more of it can be stored",
+            DelayCause::Budget => "the hints before this one brought nothing new",
+        };
+        let (at, secs) = (delay.until.rfc3339(), delay.until.secs_since(now));
+        let since = delay
+            .since
+            .map(|since| format!(", since {}", since.rfc3339()))
+            .unwrap_or_default();
+        let why = format!(
+            "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
+        );
         tracing::debug!(feed.name = %name, "A publish hint leads to no poll now: {why}");
-        Some(UnheededHint { why, retry_after })
+        Some(why)
     }
 
     async fn change(
@@ -589,11 +563,11 @@ impl Hub {
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let command = SubscriptionCommand {
+            let command = Box::new(SubscriptionCommand {
                 pending: pending.clone(),
                 kept,
                 verdict: sync.then_some(tell),
-            };
+            });
             let sent = match self.shared.roster.way(&key, applicant, room) {
                 Way::Full => {
                     return Err(HubAnswer::busy(
@@ -604,7 +578,7 @@ impl Hub {
                 Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = new.mailbox.try_send(command).is_ok();
-                    let place = TaskPlace::new(&self.shared, key.clone(), &new);
+                    let place = TaskPlace::new(&self.shared, &new);
                     let (view, form) = (subject.view.clone(), subject.representation.name());
                     let task = subscription_task::begin(place, view, form, new.commands);
                     self.start_one(&key.topic, task);

@@ -87,7 +87,7 @@ impl Follower {
             let announced = *self.changes.borrow_and_update();
             let page = match Box::pin(self.pass_changes(announced)).await {
                 Some(passed) => passed,
-                None => Some(self.look(announced).await?),
+                None => Some(Box::pin(self.look(announced)).await?),
             };
             // A page of a form without tombstones may be empty and yet lie further on.
             let wanted = page

@@ -92,13 +92,7 @@ impl SubscriptionRow {
             to: to.clone(),
             on_behalf_of,
         };
-        match self
-            .shared
-            .store
-            .acknowledge(vec![acknowledged])
-            .await
-            .map(|moved| moved == [true])
-        {
+        match self.shared.acknowledgements.keep(acknowledged).await {
             Ok(true) => {
                 self.progress = Progress {
                     acked: Some(to),
@@ -107,7 +101,8 @@ impl SubscriptionRow {
                 };
                 return true;
             }
-            Ok(false) | Err(StoreError::OutcomeUnknown(_)) => self.reload().await,
+            Ok(false) => self.reload().await,
+            Err(error) if matches!(&*error, StoreError::OutcomeUnknown(_)) => self.reload().await,
             Err(error) => {
                 warn!(
                     "The position of a subscription to `{}` could not be saved: {error}",
