@@ -41,7 +41,7 @@ mod stream;
 pub use coding::Coding;
 pub use follow::Pages;
 pub use legacy::{LegacyKey, PlainDocument};
-pub use request::{PushMax, ReadRequest};
+pub use request::{PushMax, ReadRequest, usual_deletions};
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -98,6 +98,8 @@ pub struct Rendered {
     pub count: usize,
     /// True while more items stand in the range.
     pub more: bool,
+    /// Number of items in the view, where it was counted.
+    pub total: Option<u64>,
     /// The cursor to go on from.
     pub last_cursor: String,
     /// The URL of the next page, while more items stand in the range.
@@ -122,6 +124,7 @@ impl Rendered {
             body: Bytes::new(),
             count: 0,
             more: false,
+            total: None,
             last_cursor,
             next: None,
             scanned: Some(scanned),

@@ -10,10 +10,11 @@ use super::{
 use crate::{
     catalog::Destination,
     clock::Clock,
+    feed::view::Deletions,
     layers::Request,
     readers::Rendered,
     render::Representation,
-    store::subscriptions::{Algo, CallbackTarget, CloudTarget, Dialect, Target},
+    store::subscriptions::{Algo, CallbackTarget, CloudTarget, Dialect, PushWishes, Target},
 };
 use futures_util::future::BoxFuture;
 use question::{Question, Verdict};
@@ -90,8 +91,15 @@ pub(super) trait Deliver: Send + Sync {
 }
 
 // Decides: To whom does a subscription push, and in which protocol?
-/// The target of a subscription request, as its topic was spelt.
-pub(super) fn target(change: &SubscriptionRequest, spelt: &str) -> Target {
+/// The target of a subscription request, as its topic was spelt, with the wish that stood in that.
+pub(super) fn target(
+    change: &SubscriptionRequest,
+    spelt: &str,
+    deletions: Option<Deletions>,
+) -> Target {
+    let wishes = PushWishes {
+        deletions: change.wishes.deletions.or(deletions),
+    };
     let dialect = if change.is_legacy() {
         Dialect::Legacy
     } else {
@@ -104,6 +112,7 @@ pub(super) fn target(change: &SubscriptionRequest, spelt: &str) -> Target {
         secret: change.secret.clone(),
         algo: change.algo.unwrap_or(Algo::usual(dialect)),
         verify_token: change.verify_token.clone(),
+        wishes,
     })
 }
 

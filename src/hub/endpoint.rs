@@ -13,27 +13,26 @@ use super::{
     subscription_task::{self, TaskPlace},
 };
 use crate::{
-    auth::{AuthVerdict, Credentials, Principal, PrincipalId},
-    catalog::is_open_to,
+    auth::Principal,
     edge::{
         body::{PLAIN_TEXT, short_of},
         fields,
     },
-    feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
+    feed::{record::FeedNo, stamp::Stamp},
     notify::{DelayCause, HintFate},
-    render::{Endpoint, Representation, Topic, legacy::pushed},
-    secret::Secret,
+    render::Endpoint,
     store::{
         StoreError,
-        subscriptions::{Intent, LeaseTerms, Pending, Start, Target},
+        subscriptions::{Intent, LeaseTerms, Pending, PushWishes, Start, Target},
     },
 };
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, CONTENT_TYPE, RETRY_AFTER},
+    header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER},
 };
 use std::{
+    borrow::Cow,
     collections::{BTreeSet, HashSet},
     net::IpAddr,
     time::Duration,
@@ -42,6 +41,10 @@ use tokio::sync::oneshot;
 use url::form_urlencoded;
 
 mod cloud;
+mod topics;
+
+pub(super) use topics::Subject;
+use topics::TopicAsk;
 
 /// Wait of a verification for the answer to its request to be on its way, microseconds. There are
 /// subscribers that hold a lock until they have it (HUBS section 2, websubsub).
@@ -108,7 +111,7 @@ impl From<StoreError> for HubAnswer {
         }
         tracing::error!("A request to the hub could not be kept: {error}");
         Self::busy(
-            "the hub cannot keep requests at the moment, through a fault of this server; try again soon",
+            "the hub cannot store requests at the moment. The fault is this server's. Try again soon",
         )
     }
 }
@@ -188,10 +191,7 @@ impl Hub {
         let principal = sender.principal.as_ref();
         let known = |url: &str| match self.shared.gate.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
-            None => {
-                let subject = self.resolve(url, sender, Mode::Subscribe, principal);
-                Some(subject.ok()?.view.feed)
-            }
+            None => self.published_topic(url, sender, principal),
         };
         let mut hinted = BTreeSet::new();
         for url in urls {
@@ -230,7 +230,7 @@ impl Hub {
             .map_or("", |feed| feed.settings.name.as_str());
         if catalog.members(feed).is_some() {
             return Some(format!(
-                "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
+                "`{name}` is a group, and a group is not polled. Name the feed that has changed"
             ));
         }
         let now = self.shared.now();
@@ -249,7 +249,7 @@ impl Hub {
             .map(|since| format!(", since {}", since.rfc3339()))
             .unwrap_or_default();
         let why = format!(
-            "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
+            "`{name}` is not polled before {at}, in {secs} s: {why}{since}. This hint waits until then"
         );
         tracing::debug!(feed.name = %name, "A publish hint leads to no poll now: {why}");
         Some(why)
@@ -263,8 +263,14 @@ impl Hub {
         self.check_address(&change.callback, ["hub.callback", "hub.callback"])?;
         let mut registrations = Vec::with_capacity(change.topics.len());
         for topic in &change.topics {
-            let subject = self.subject(topic, sender, change.mode).await?;
-            let target = deliver::target(change, &subject.spelt);
+            let ask = TopicAsk {
+                spelt: topic,
+                mode: change.mode,
+                format: change.format.as_deref(),
+                accept: sender.accept.as_deref(),
+            };
+            let subject = self.subject(ask, sender).await?;
+            let target = deliver::target(change, &subject.spelt, subject.deletions);
             registrations.push(Registration::of(subject, target));
         }
         self.admit(&registrations, &change.callback, sender)?;
@@ -343,156 +349,6 @@ impl Hub {
         Ok(())
     }
 
-    /// The topic that a spelling means: that of an old address, or one of ours.
-    async fn subject(
-        &self,
-        spelt: &str,
-        sender: &HubSender,
-        mode: Mode,
-    ) -> Result<Subject, HubAnswer> {
-        let principal = self.principal_for(spelt, sender).await?;
-        match self
-            .resolve_legacy(spelt, sender, principal.as_ref())
-            .await?
-        {
-            Some(subject) => Ok(subject),
-            None => Ok(self.resolve(spelt, sender, mode, principal.as_ref())?),
-        }
-    }
-
-    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical
-    /// URL. One of a feed that is not served any more can still be unsubscribed from.
-    fn resolve(
-        &self,
-        spelt: &str,
-        sender: &HubSender,
-        mode: Mode,
-        principal: Option<&Principal>,
-    ) -> Result<Subject, RefusedForm> {
-        let site = self.shared.readers.site();
-        let Topic {
-            name,
-            order,
-            filter,
-            representation,
-            secret,
-        } = site.topic(spelt).ok_or(RefusedForm::UnknownTopic(
-            "take the rel=self URL of a feed served here, without other parameters",
-        ))?;
-        let catalog = self.shared.gate.catalog.snapshot();
-        // While there is a private feed, nobody unknown is told which names there are.
-        let is_hiding = catalog.has_private();
-        let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
-            (Some(feed), _) if is_open_to(feed, principal) => feed.no,
-            (None, Some(withdrawn)) if mode == Mode::Unsubscribe => withdrawn,
-            (None, Some(_)) if !is_hiding => return Err(RefusedForm::GoneTopic),
-            _ if is_hiding && principal.is_none() => return Err(RefusedForm::Unauthenticated),
-            _ => return Err(RefusedForm::UnknownTopic("there is no such feed")),
-        };
-        if sender.scope.as_ref().is_some_and(|scope| *scope != name) {
-            return Err(RefusedForm::UnknownTopic("this is the hub of another feed"));
-        }
-        if !representation.is_pushed() {
-            return Err(RefusedForm::UnknownTopic(
-                "this representation is not pushed",
-            ));
-        }
-        if !order.is_to_sync_by() {
-            return Err(RefusedForm::UnknownTopic(
-                "posts come in anywhere by `published`; take the order modified or created",
-            ));
-        }
-        if order.reverse {
-            return Err(RefusedForm::UnknownTopic(
-                "a feed grows at its new end; take the order without `-`",
-            ));
-        }
-        let by = (order, &filter);
-        let topic = match &secret {
-            Some(token) => site
-                .below_secret(token)
-                .topic_url(&name, representation, by),
-            None => site.topic_url(&name, representation, by),
-        };
-        Ok(Subject {
-            view: View {
-                feed,
-                order,
-                filter,
-            },
-            representation,
-            topic,
-            spelt: spelt.to_owned(),
-            principal: principal.map(Principal::id),
-        })
-    }
-
-    /// The principal who asks for a topic: whom the secret in it makes known, else the sender.
-    async fn principal_for(
-        &self,
-        spelt: &str,
-        sender: &HubSender,
-    ) -> Result<Option<Principal>, HubAnswer> {
-        let topic = self.shared.readers.site().topic(spelt);
-        let Some(token) = topic.and_then(|topic| topic.secret) else {
-            return Ok(sender.principal.clone());
-        };
-        let credentials = Credentials::SecretUrl(Secret::new(token));
-        let auth = &self.shared.gate.auth;
-        match auth.check(&credentials, sender.address).await {
-            AuthVerdict::Known(principal) => Ok(Some(principal)),
-            AuthVerdict::SlowDown { secs } => Err(slow_down(Duration::from_secs(secs))),
-            AuthVerdict::Busy => Err(HubAnswer::busy("the hub is very busy")),
-            AuthVerdict::Refused | AuthVerdict::Anonymous => {
-                Err(RefusedForm::UnknownTopic("there is no such feed").into())
-            }
-        }
-    }
-
-    /// The topic that the address of an old feed means, when it is one before which we stand:
-    /// documents of the format that its publisher writes.
-    async fn resolve_legacy(
-        &self,
-        spelt: &str,
-        sender: &HubSender,
-        principal: Option<&Principal>,
-    ) -> Result<Option<Subject>, HubAnswer> {
-        let catalog = self.shared.gate.catalog.snapshot();
-        let Some(feed) = catalog.by_legacy_url(spelt) else {
-            return Ok(None);
-        };
-        let Some(place) = &feed.settings.legacy else {
-            return Ok(None);
-        };
-        if !is_open_to(feed, principal) {
-            let refused = match principal {
-                None => RefusedForm::Unauthenticated,
-                Some(_) => RefusedForm::UnknownTopic("there is no such feed"),
-            };
-            return Err(refused.into());
-        }
-        let name = &feed.settings.name;
-        if sender.scope.as_ref().is_some_and(|scope| scope != name) {
-            return Err(RefusedForm::UnknownTopic("this is the hub of another feed").into());
-        }
-        let Some(document) = self.shared.store.document(feed.no).await? else {
-            return Err(HubAnswer::busy(
-                "this feed has not been read from its origin yet",
-            ));
-        };
-        let Some(representation) = pushed(document.syntax) else {
-            let why = "documents of its format (CDF, or no feed) are not pushed; take the feed in Atom or JSON, as /feeds lists it";
-            return Err(RefusedForm::UnknownTopic(why).into());
-        };
-        Ok(Some(Subject {
-            view: View::all(feed.no, Order::default()),
-            representation,
-            topic: place.url.to_string(),
-            spelt: spelt.to_owned(),
-            principal: principal.map(Principal::id),
-        }))
-    }
-
     async fn pending(
         &self,
         change: &SubscriptionRequest,
@@ -501,8 +357,9 @@ impl Hub {
         grant: &lease::Grant,
     ) -> Result<Pending, HubAnswer> {
         let now = self.shared.now();
-        let (intent, start) = match change.mode {
-            Mode::Unsubscribe => (Intent::Unsubscribe { target }, Start::Head(None)),
+        let wishes = target.wishes();
+        let (intent, (start, scanned)) = match change.mode {
+            Mode::Unsubscribe => (Intent::Unsubscribe { target }, (Start::Head(None), None)),
             Mode::Subscribe => {
                 let auto_refresh = change.is_legacy() && !grant.asked;
                 let lease = LeaseTerms {
@@ -510,8 +367,8 @@ impl Hub {
                     auto_refresh,
                 };
                 let start = match &change.since {
-                    Some(cursor) => Start::Given(cursor.clone()),
-                    None => self.start_of(subject).await?,
+                    Some(cursor) => (Start::Given(cursor.clone()), None),
+                    None => self.start_of(subject, &wishes).await?,
                 };
                 (Intent::Subscribe { target, lease }, start)
             }
@@ -531,13 +388,20 @@ impl Hub {
             give_up_at,
             start,
             principal: subject.principal,
+            scanned,
         })
     }
 
-    /// The start of who names none: the newest item now.
-    async fn start_of(&self, subject: &Subject) -> Result<Start, StoreError> {
-        let (view, principal) = (&subject.view, subject.principal);
-        Ok(Start::Head(self.shared.head_for(view, principal).await?))
+    /// The start of who names none: the newest item now, and the position behind it, where that is
+    /// another.
+    async fn start_of(
+        &self,
+        subject: &Subject,
+        wishes: &PushWishes,
+    ) -> Result<(Start, Option<String>), StoreError> {
+        let start = self.shared.start_for(subject, wishes).await?;
+        let (acked, scanned) = start.map(|it| (it.acked, it.scanned)).unzip();
+        Ok((Start::Head(acked), scanned.flatten()))
     }
 
     /// Hands a command to the subscription's task, started if there is none, and waits until it is
@@ -596,17 +460,6 @@ impl Hub {
     }
 }
 
-/// A topic of ours: what is pushed, and its canonical URL.
-struct Subject {
-    view: View,
-    representation: Representation,
-    topic: String,
-    /// The topic as the subscriber spelt it.
-    spelt: String,
-    /// The principal who asks for it.
-    principal: Option<PrincipalId>,
-}
-
 /// A subscription that is asked for: what is pushed, and to whom.
 struct Registration {
     /// Its identity.
@@ -636,6 +489,8 @@ struct HubSender {
     principal: Option<Principal>,
     address: Option<IpAddr>,
     net: ClientNet,
+    /// The media types that it accepts, as it wrote them.
+    accept: Option<String>,
 }
 
 impl HubSender {
@@ -645,6 +500,7 @@ impl HubSender {
             principal: request.extensions().get().cloned(),
             address,
             net: ClientNet::of(address),
+            accept: fields::list_value(request.headers(), &ACCEPT).map(Cow::into_owned),
         }
     }
 }

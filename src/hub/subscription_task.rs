@@ -233,7 +233,7 @@ impl SubscriptionTask {
     /// (W-10, SF-131). A callback that never confirmed is told nothing.
     async fn deny(&mut self) {
         let (host, topic) = (self.row.host(), self.row.shown_topic());
-        info!(callback.host = %host, "`{topic}` at {host} ends: who subscribed may not read it any more");
+        info!(callback.host = %host, "The subscription of {host} to `{topic}` ends: its user may not read the feed any more");
         let target = self.row.sub.target.clone();
         self.verification.question = None;
         if self.row.sub.lease.is_none() {

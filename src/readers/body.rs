@@ -118,7 +118,10 @@ impl Readers {
             Purpose::Page | Purpose::Look => self.page(reading, is_fresh).await,
             Purpose::Newest { changed_since } => self.newest(reading, changed_since).await,
             Purpose::Archive(place) => self.archive(reading, place).await,
-            Purpose::Push { bytes_max } => self.push(reading, bytes_max, is_fresh).await,
+            Purpose::Push {
+                deletions,
+                bytes_max,
+            } => self.push(reading, deletions, bytes_max, is_fresh).await,
             Purpose::Stream => self.events(reading, is_fresh).await,
         }
     }
@@ -145,7 +148,7 @@ impl Readers {
             _ => {
                 let links = self.links(reading, &page, contents.next.clone(), contents.archives);
                 let (shown, representation) = (page.clone(), reading.representation);
-                let prev_cursor = reading.kept_cursor().map(str::to_owned);
+                let reading = reading.clone();
                 let ttl_mins = match reading.purpose {
                     Purpose::Archive(_) => None,
                     _ => (self.ttl_mins)(reading.view.feed),
@@ -154,7 +157,7 @@ impl Readers {
                     representation.write(&render::Document {
                         page: &shown,
                         links: &links,
-                        prev_cursor: prev_cursor.as_deref(),
+                        push: reading.chain_place(),
                         ttl_mins,
                     })
                 };
@@ -166,6 +169,7 @@ impl Readers {
             body: Bytes::new(),
             count: page.items.len(),
             more: page.more,
+            total: page.total,
             head,
             last_cursor: page.last_cursor,
             next: contents.next,
@@ -193,9 +197,13 @@ impl Readers {
             next,
         );
         links.archives = archives;
+        if matches!(reading.purpose, Purpose::Push { .. }) {
+            links.topic.clone_from(&links.base);
+        }
         if let Some(own_url) = &reading.own_url {
             own_url.as_ref().clone_into(&mut links.base);
-            links.is_old_address = true;
+            // The Smart Feed at an old address is no document of its publisher.
+            links.is_old_address = reading.representation.is_classic();
         }
         links
     }

@@ -9,9 +9,9 @@ use crate::{
         position::{BadPosition, Position},
         record::FeedNo,
         stamp::Stamp,
-        view::View,
+        view::{Deletions, View},
     },
-    render::{ArchivePlace, Representation, Site},
+    render::{ArchivePlace, ChainPlace, Representation, Site},
 };
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct ReadRequest {
     pub(super) site: Option<Arc<Site>>,
     /// The address that the body calls its own, where that is not the canonical one of the view.
     pub(super) own_url: Option<Arc<str>>,
+    /// The last cursor that was pushed before, where that is not the position.
+    pub(super) prev: Option<Arc<str>>,
 }
 
 /// Purpose of a body; each is read in the file of its name.
@@ -40,8 +42,11 @@ pub(super) enum Purpose {
     Newest { changed_since: Option<Stamp> },
     /// An archive behind the newest posts.
     Archive(ArchivePlace),
-    /// A push: the page after the acknowledged cursor, which it names as previous.
-    Push { bytes_max: usize },
+    /// A push: the page after a position, which names the cursor that was pushed last.
+    Push {
+        deletions: Deletions,
+        bytes_max: usize,
+    },
     /// Events of a stream that goes on after them.
     Stream,
     /// A look whether a page or a push has any item, by one who waits: without a total and without
@@ -102,6 +107,7 @@ impl ReadRequest {
             max,
             site: None,
             own_url: None,
+            prev: None,
         }
     }
 
@@ -147,23 +153,45 @@ impl ReadRequest {
         Self::of(view, representation, purpose, place.items())
     }
 
-    /// The page that a subscriber is pushed after the cursor that it acknowledged; `own_url` is its
-    /// topic, where that is the address of the old feed.
+    /// The page that a subscriber is pushed after a position; `own_url` is its topic, where that is
+    /// the address of the old feed.
     pub fn push(
         view: View,
         representation: Representation,
-        acked: &str,
+        position: &str,
         max: PushMax,
         own_url: Option<Arc<str>>,
     ) -> Self {
         let purpose = Purpose::Push {
+            deletions: usual_deletions(representation),
             bytes_max: max.bytes,
         };
         Self {
-            since: Some(Spec::of_cursor(acked)),
+            since: Some(Spec::of_cursor(position)),
             own_url,
             ..Self::of(view, representation, purpose, max.items)
         }
+    }
+
+    /// The same push for a subscriber to whom this cursor was pushed last: what lies between it and
+    /// the position was hidden from it.
+    #[must_use]
+    pub fn following(self, prev: &str) -> Self {
+        let prev = Some(prev).filter(|prev| self.kept_cursor() != Some(*prev));
+        Self {
+            prev: prev.map(Into::into),
+            ..self
+        }
+    }
+
+    /// The same push for a subscriber with a wish for items that are gone; `None` for what is usual
+    /// with its representation.
+    #[must_use]
+    pub fn with_deletions(mut self, wish: Option<Deletions>) -> Self {
+        if let (Purpose::Push { deletions, .. }, Some(wish)) = (&mut self.purpose, wish) {
+            *deletions = wish;
+        }
+        self
     }
 
     /// The events of a view after a position, as the consumer wrote it, decoded; without one, from
@@ -231,6 +259,17 @@ impl ReadRequest {
         self.representation
     }
 
+    /// The place of a push in its chain.
+    pub(super) fn chain_place(&self) -> Option<ChainPlace<'_>> {
+        let Purpose::Push { deletions, .. } = self.purpose else {
+            return None;
+        };
+        Some(ChainPlace {
+            prev_cursor: self.prev.as_deref().or_else(|| self.kept_cursor())?,
+            deletions,
+        })
+    }
+
     /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser
     /// behind a stream.
     pub(super) fn kept_cursor(&self) -> Option<&str> {
@@ -265,5 +304,15 @@ impl ReadRequest {
     pub(super) fn spelt_bytes(&self) -> usize {
         let specs = [&self.since, &self.until].into_iter().flatten();
         specs.map(|spec| spec.raw.len()).sum()
+    }
+}
+
+// Decides: Who is pushed deletions without asking?
+/// The usual wish for items that are gone: ordinary readers would not know what to make of them.
+pub fn usual_deletions(representation: Representation) -> Deletions {
+    if representation.is_classic() {
+        Deletions::Omit
+    } else {
+        Deletions::Announce
     }
 }

@@ -102,6 +102,9 @@ impl CallbackWay {
             .header(USER_AGENT, &self.client.user_agent)
             .header("smart-feed-prev", prev)
             .header("smart-feed-last", page.last_cursor.as_str());
+        if let Some(total) = page.total {
+            request = request.header("smart-feed-total", total);
+        }
         if let Some(secret) = &self.target.secret {
             let signature =
                 signature::signature(self.target.algo, secret.reveal().as_bytes(), &page.body);

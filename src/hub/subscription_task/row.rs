@@ -82,6 +82,7 @@ impl SubscriptionRow {
         let Advance {
             from,
             to,
+            scanned,
             on_behalf_of,
             ..
         } = advance;
@@ -91,6 +92,7 @@ impl SubscriptionRow {
             from,
             to: to.clone(),
             on_behalf_of,
+            scanned: scanned.clone(),
         };
         match self.shared.acknowledgements.keep(acknowledged).await {
             Ok(true) => {
@@ -98,6 +100,7 @@ impl SubscriptionRow {
                     acked: Some(to),
                     attempts: Attempts::default(),
                     on_behalf_of,
+                    scanned,
                 };
                 return true;
             }

@@ -654,7 +654,7 @@ impl<'a> Worker<'a> {
             Ended::Finished(Ok(recalled)) => recalled,
             Ended::Finished(Err(error)) => {
                 let name = &spec.name;
-                warn!(feed.name = %name, "What is stored of `{name}` could not be read, will try again: {error}");
+                warn!(feed.name = %name, "The record of `{name}` could not be read, will try again: {error}");
                 return self
                     .lanes
                     .recalls
@@ -887,7 +887,7 @@ impl<'a> Worker<'a> {
         match self.clock.look(now.micros()) {
             None => {}
             Some(Jump::Ahead(by)) => warn!(
-                "The clock went ahead by {} s more than has passed: it was set, or the machine slept. What is due by it is polled now",
+                "The clock went ahead by {} s more than has passed: it was set, or the machine slept. Feeds that are due by it are polled now",
                 by.as_secs()
             ),
             Some(Jump::Back(by)) => {
