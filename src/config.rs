@@ -3,7 +3,7 @@
 
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
-    hub, ingest,
+    hub, ingest, readers,
     secret::{AdminToken, logged_text, masked_with_query},
     serve,
     setting::RefusedSetting,
@@ -200,7 +200,10 @@ impl Config {
             .map_or(("", &[][..]), |(first, rest)| (*first, rest));
         let mut reading = ConfigReading::new(ConfigText::read(first, environment));
         let mut config = Self {
-            server: reading.section("server", |_| Ok(())),
+            server: serve::Config {
+                readers: reading.section("server", readers::Config::check),
+                ..reading.section("server", serve::Config::check)
+            },
             store: reading.section("store", |_| Ok(())),
             upstream: reading.section("upstream", ingest::Config::check),
             hub: reading.section("hub", hub::Config::check),
@@ -315,7 +318,7 @@ impl Config {
         for feed in feed {
             let poll = feed.poll.policy();
             let least = poll.min_secs.map_or_else(
-                || "3600 s unless the feed hints at less".to_owned(),
+                || "3600 s (less if the feed asks for it)".to_owned(),
                 |secs| format!("{secs} s"),
             );
             lines.push(format!(
@@ -324,7 +327,7 @@ impl Config {
                 masked_with_query(feed.url.as_str())
             ));
             lines.push(format!(
-                "              polled after {least}, and after {} s at the latest",
+                "              polled every {least} to {} s",
                 poll.max_secs
             ));
             lines.push(format!(
@@ -332,7 +335,7 @@ impl Config {
                 masked_with_query(&feed.namespace())
             ));
             if let Some(alias) = feed.aliases.first() {
-                lines.push(format!("              relative links lead from {alias}"));
+                lines.push(format!("              relative links start at {alias}"));
             }
         }
         for group in group {

@@ -219,6 +219,8 @@ mod tests {
         metrics.verification("confirmed");
         metrics.auth_failure("basic", "wrong");
         metrics.of_site("blog.example".into());
+        metrics.xmpp_request("answered");
+        metrics.xmpp_push("written");
         let feed = FeedStatus {
             name: "blog".into(),
             items: Some(1),
@@ -229,6 +231,7 @@ mod tests {
             feeds: vec![feed],
             failing: [("upstream".to_owned(), 1)].into(),
             certificate: Some(CertificateStatus::default()),
+            xmpp: Some(XmppStatus::default()),
             ..Status::default()
         };
         let mut registry = metrics.registry();

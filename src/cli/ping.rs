@@ -91,7 +91,7 @@ impl Notice {
         let hub = named.hubs.iter().find_map(|hub| address(hub).ok());
         let hub = hub.ok_or_else(|| {
             Trouble::new(format!(
-                "{bare} names no hub, so nobody was told. The publisher of the feed is at fault: it has no link with rel=\"hub\". \
+                "{bare} names no hub, so no hub was told. The feed has no link with rel=\"hub\"; its publisher can add one. \
                  Name a hub with --hub URL"
             ))
         })?;

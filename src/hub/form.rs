@@ -69,6 +69,13 @@ pub(super) struct SubscriptionRequest {
     pub(super) format: Option<String>,
 }
 
+impl SubscriptionRequest {
+    /// The request itself shows an old subscriber (D-P1).
+    pub(super) fn is_legacy(&self) -> bool {
+        self.verify.is_some()
+    }
+}
+
 /// Which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -418,7 +425,7 @@ fn check_callback(text: &str) -> Result<(), RefusedForm> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(bad(
             NAME,
-            "must not contain a user name or password. Use a path that nobody can guess",
+            "must not contain a user name or password. Use a path that cannot be guessed",
         ));
     }
     match text.parse::<http::Uri>() {

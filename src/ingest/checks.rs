@@ -72,7 +72,7 @@ impl<'a> Check<'a> {
             Ok(checked) => checked,
             Err(failure) => {
                 let name = &self.feed.name;
-                warn!(feed.name = %name, "What a page of `{name}` says could not be kept: {failure}");
+                warn!(feed.name = %name, "The answer of a page of `{name}` could not be stored: {failure}");
                 let next_at = Some(self.context.now().plus_secs(CHECK_AGAIN_SECS));
                 Some(Checked {
                     next_at,
@@ -362,7 +362,7 @@ pub(super) fn pause(
     now: Stamp,
 ) -> Option<Stamp> {
     let status = Some(answer.status.as_u16());
-    host_pause_until(state, &feed.policy, status, answer.retry_after_secs, now)
+    host_pause_until(state, &feed.policy(), status, answer.retry_after_secs, now)
 }
 
 /// The result that an answer means, and how often it holds the words of the entry.

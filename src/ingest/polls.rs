@@ -209,7 +209,7 @@ impl<'a> Poll<'a> {
     /// The poll state after an outcome that is no failure.
     fn remember(&self, outcome: &PollOutcome<'_>) -> Polled {
         let (now, jitter) = (self.context.now(), (self.context.jitter)());
-        let next = schedule::next(self.state, outcome, &self.feed.policy, now, jitter);
+        let next = schedule::next(self.state, outcome, &self.feed.policy(), now, jitter);
         Polled {
             end: PollEnd::of(outcome),
             state: next,
@@ -225,7 +225,7 @@ impl<'a> Poll<'a> {
     /// to blame.
     fn store_is_away(&self, failure: &Failure) -> Polled {
         let name = &self.feed.name;
-        warn!(feed.name = %name, "What was read of `{name}` could not be kept, will poll again: {failure}");
+        warn!(feed.name = %name, "The document of `{name}` could not be stored, will poll again: {failure}");
         let end = PollEnd::NotKept {
             cause: failure.to_string(),
             wait_secs: STORE_AGAIN_SECS,

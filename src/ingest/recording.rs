@@ -226,14 +226,14 @@ impl RecordSettings {
 /// Keeps an answer about a feed, if the feed is recorded: without it, its documents play to another
 /// end. One that cannot be kept counts all the same.
 pub(super) async fn record_answer(feed: &FeedSpec, answer: RecordedAnswer) -> Result<(), Failure> {
-    let Some(record) = feed.keeping.record.clone() else {
+    let Some(record) = feed.record.clone() else {
         return Ok(());
     };
     let name = feed.name.clone();
     compute(move || {
         if let Err(error) = record.keep_answer(&name, &answer) {
             let folder = record.folder.display();
-            warn!(feed.name = %name, "What was answered about `{name}` could not be kept in {folder}: {error}");
+            warn!(feed.name = %name, "An answer about `{name}` could not be recorded in {folder}: {error}");
         }
     })
     .await

@@ -323,9 +323,7 @@ fn history(history: &History) -> Cow<'static, str> {
         History::Complete => "complete: from the first post on".into(),
         History::Partial(reason) => format!("partial: {reason}").into(),
         History::Running => "its archives are being read".into(),
-        History::Unknown => {
-            "from the first document seen here; nobody said whether there was more before".into()
-        }
+        History::Unknown => "from the first document seen here; older posts may exist".into(),
     }
 }
 

@@ -151,6 +151,20 @@ pub struct LegacyPlace {
     pub names_feed: bool,
 }
 
+impl LegacyPlace {
+    /// An address of the first site, of a feed that is served as usual.
+    pub fn at(url: Url) -> Self {
+        Self {
+            site: 0,
+            path: url[url::Position::BeforePath..url::Position::AfterQuery].to_owned(),
+            url,
+            plain: ServePlain::default(),
+            fresh_secs: None,
+            names_feed: false,
+        }
+    }
+}
+
 /// The longest name of a feed that is made from its path, characters: the rest of the path becomes
 /// a checksum.
 const SLUG_CHARS_MAX: usize = 40;
@@ -162,8 +176,8 @@ const ORIGIN_WANTED: &str =
 const FEEDS_WANTED: &str =
     "give \"auto\", or paths of feeds: for instance [\"/feed.xml\", \"/comments/feed/\"]";
 
-const PRIVATE_FEEDS_WANTED: &str = "the old server may give a feed at a query to whoever spells it as only that server \
-    understands, so it cannot be private; give the path of the feed without a query, or leave it out and let the old server refuse it";
+const PRIVATE_FEEDS_WANTED: &str = "a feed at a query cannot be private: the old server may understand other spellings of that \
+    query. Give the path of the feed without a query, or leave it out and let the old server refuse it";
 const PRIVATE_PLAIN_WANTED: &str =
     "private feeds are served from here alone; give \"rewritten\" or \"untouched\"";
 

@@ -430,7 +430,7 @@ async fn hints_beyond_the_budget_wait_and_are_told_why_and_may_be_turned_off() {
     assert_eq!((taken, status), (9, 202));
     assert!(
         text.contains("the hints before this one brought nothing new")
-            && text.contains("this hint waits until then"),
+            && text.contains("This hint waits until then"),
         "{text}"
     );
     let answer = rig.ask_at("/hub", &hint).await;
@@ -462,7 +462,7 @@ async fn hints_beyond_the_budget_wait_and_are_told_why_and_may_be_turned_off() {
         "{text}"
     );
     assert!(
-        text.contains(", since 2026-06-01T00:00:00Z; this hint waits until then"),
+        text.contains(", since 2026-06-01T00:00:00Z. This hint waits until then"),
         "{text}"
     );
 

@@ -34,7 +34,7 @@ class Client(slixmpp.ClientXMPP):
         self.enable_plaintext, self.enable_starttls, self.enable_direct_tls = True, False, False
         for plugin in ("xep_0030", "xep_0059", "xep_0060", "xep_0131", "xep_0199"):
             self.register_plugin(plugin)
-        self.pushes = asyncio.Queue()
+        self.pushes, self.seen = asyncio.Queue(), set()
         matcher = slixmpp.xmlstream.matcher.MatchXPath("{jabber:client}message/{%s}event" % EVENT)
         self.register_handler(slixmpp.xmlstream.handler.Callback("push", matcher, self.pushed))
         self.ready = asyncio.Event()
@@ -64,7 +64,12 @@ class Client(slixmpp.ClientXMPP):
         return [item.get("id") for item in items], told, items
 
     async def push(self):
-        return await asyncio.wait_for(self.pushes.get(), PATIENCE)
+        """The next push that is new: one that was written before a crash may come again."""
+        while True:
+            push = await asyncio.wait_for(self.pushes.get(), PATIENCE)
+            if push[2]["LastCursor"] not in self.seen:
+                self.seen.add(push[2]["LastCursor"])
+                return push
 
 
 def check(what, is_so, shown=""):
