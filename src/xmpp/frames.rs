@@ -2,9 +2,7 @@
 //! too large is passed over, and its head is told: the stream goes on behind it.
 
 use super::element::{Element, ElementNode};
-use rxml::{
-    Options, Parse as _, RawEvent, RawParser, RawQName, WithOptions as _, error::EndOrError,
-};
+use rxml::{Options, Parse as _, RawEvent, RawParser, RawQName, WithOptions, error::EndOrError};
 
 /// Bytes of a stanza at most (XMPP-5): servers take no more from their clients.
 pub(super) const STANZA_BYTES_MAX: usize = 256 << 10;
@@ -90,7 +88,7 @@ impl FrameReader {
             ..Options::default()
         };
         Self {
-            parser: RawParser::with_options(options.into()),
+            parser: <RawParser as WithOptions>::with_options(options),
             head: None,
             of_stream: None,
             open: Vec::new(),

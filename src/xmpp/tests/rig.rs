@@ -62,7 +62,7 @@ pub(super) fn config() -> Config {
 fn feed(readers: &ReaderRig) -> RegisteredFeed {
     RegisteredFeed {
         no: readers.feed,
-        settings: FeedSettings::new(NAME, Url::parse("http://old.example/rss.xml").unwrap()),
+        settings: FeedSettings::new(NAME, Url::parse("http://old.example/rss.xml").unwrap()).into(),
     }
 }
 
@@ -210,14 +210,14 @@ impl Rig {
     /// The configuration gives `blog` other readers.
     pub(super) fn protect(&self, access: AccessSettings) {
         let mut blog = feed(&self.readers);
-        blog.settings.access = access;
+        Arc::make_mut(&mut blog.settings).access = access;
         self.gate.catalog.publish(CatalogSnapshot::new([blog], []));
     }
 
     /// The configuration shows readers of `blog` parts of it.
     pub(super) fn show(&self, rules: &[ShowRule]) {
         let mut blog = feed(&self.readers);
-        blog.settings.show = rules.to_vec();
+        Arc::make_mut(&mut blog.settings).show = rules.to_vec();
         let catalog = CatalogSnapshot::new([blog], []);
         let (catalog, parts) = parted(&*self.readers.store, catalog);
         for part in parts {
