@@ -49,7 +49,8 @@ mod supervisor;
 #[cfg(feature = "xmpp")]
 mod component;
 
-#[cfg(all(test, feature = "xmpp"))]
+#[cfg(feature = "xmpp")]
+#[cfg(test)]
 mod tests;
 
 #[cfg(feature = "xmpp")]
