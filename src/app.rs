@@ -12,8 +12,8 @@ use crate::{
     readers::Readers,
     render::Site,
     serve::{
+        self,
         admin::{Admin, AdminGuard},
-        long_poll::Waiters,
         router::Router,
     },
     store::{
@@ -62,6 +62,7 @@ mod removed;
 
 mod site_feeds;
 
+pub mod subscribers;
 mod supervisor;
 
 mod forget_item;
@@ -143,7 +144,7 @@ impl App {
         let connections_max = descriptors.connections_max(&wiring.config);
         let limits = listen::ListenerLimits {
             keeps_header_case: !wiring.config.site.is_empty(),
-            ..listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget)
+            ..listen::ListenerLimits::new(connections_max, server.readers.answers_bytes_max, budget)
         };
         let router = Router::starting(progress.clone()).knowing(wiring.mark.clone());
         let router = router.listing(&readers.site().list());
@@ -167,7 +168,7 @@ impl App {
         let guard = guard.knowing(wiring.mark.clone());
         tasks.serve_operator(doors.operator, guard);
 
-        let waiters = wiring.waiters(connections_max);
+        let in_force = wiring.server_in_force(connections_max);
         let starting = Starting {
             wiring,
             source,
@@ -175,7 +176,7 @@ impl App {
             router,
             admin,
             certificate,
-            waiters,
+            in_force,
             listening,
         };
         match starting.go_on(feeds, &progress, &tasks).await {
@@ -261,7 +262,8 @@ struct Starting {
     admin: Admin,
     /// The certificate that everfeed gets itself.
     certificate: Option<CertificateWatch>,
-    waiters: Waiters,
+    /// `[server]`, with the numbers in force.
+    in_force: serve::Config,
     listening: Listening,
 }
 
@@ -285,8 +287,7 @@ impl Starting {
         let poller = wiring.poller(upstream.clone()).await?;
         let groups = wiring.groups().await?;
         let stop = tasks.serving_ends();
-        let context =
-            wiring.serve_context(self.readers.clone(), self.waiters.clone(), stop.clone());
+        let context = wiring.serve_context(self.readers.clone(), self.in_force, stop.clone());
         let (address, operator) = (self.listening.address(), self.listening.operator);
         let hub = wiring.hub(&self.readers, wiring.own_places(&context, self.listening))?;
         hub.start().await.context("the stored subscriptions")?;
@@ -303,7 +304,7 @@ impl Starting {
             notify: wiring.notify.clone(),
             poller: poller.clone(),
             hub: hub.clone(),
-            waiters: self.waiters,
+            waiters: context.waiters.clone(),
             reloader: reloader.clone(),
             accounts: wiring.account_desk(),
             certificate: self.certificate,

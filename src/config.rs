@@ -3,7 +3,7 @@
 
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
-    hub, ingest,
+    hub, ingest, readers,
     secret::{AdminToken, logged_text, masked_with_query},
     serve,
     setting::RefusedSetting,
@@ -192,7 +192,10 @@ impl Config {
             .map_or(("", &[][..]), |(first, rest)| (*first, rest));
         let mut reading = ConfigReading::new(ConfigText::read(first, environment));
         let mut config = Self {
-            server: reading.section("server", |_| Ok(())),
+            server: serve::Config {
+                readers: reading.section("server", readers::Config::check),
+                ..reading.section("server", serve::Config::check)
+            },
             store: reading.section("store", |_| Ok(())),
             upstream: reading.section("upstream", ingest::Config::check),
             hub: reading.section("hub", hub::Config::check),

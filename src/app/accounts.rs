@@ -341,10 +341,7 @@ mod tests {
     fn readers_who_are_no_users_are_named_with_their_feed() {
         let feed = |no, name: &str, access| {
             let settings = FeedSettings::new(name, Url::parse("http://x/").unwrap());
-            RegisteredFeed {
-                no: FeedNo(no),
-                settings: FeedSettings { access, ..settings },
-            }
+            RegisteredFeed::new(FeedNo(no), FeedSettings { access, ..settings })
         };
         let named = |names: &[&str]| {
             AccessSettings::Named(names.iter().map(|name| (*name).to_owned()).collect())

@@ -126,7 +126,7 @@ impl<'t> ConfigReading<'t> {
         self.mistaken.insert(path.to_owned());
     }
 
-    /// A table directly below the file. `check` tells one mistake at a time, so each value that it
+    /// A table directly below the file, or those keys of it that a type has. `check` tells one mistake at a time, so each value that it
     /// refuses is left out until it is content.
     pub(super) fn section<T: DeserializeOwned + Default>(
         &mut self,
@@ -136,7 +136,8 @@ impl<'t> ConfigReading<'t> {
         let mut values = self
             .written
             .table
-            .remove(name)
+            .get(name)
+            .cloned()
             .unwrap_or_else(|| Value::Table(Table::new()));
         if !values.is_table() {
             self.refuse(name, shown(&values), give(name));

@@ -14,8 +14,6 @@ mod shared_elements;
 
 mod extension;
 
-mod json;
-
 mod rhythm;
 
 mod atom;

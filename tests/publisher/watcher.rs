@@ -21,7 +21,7 @@ use everfeed::{
         stamp::Stamp,
     },
     ingest::{
-        Context, DeletionSettings, FeedSpec, Fetched, RecordSettings, Upstream,
+        Context, FeedSpec, Fetched, RecordSettings, Upstream,
         checks::Check,
         polls::{Poll, PollSaving},
         upstream::DocumentReply,
@@ -76,7 +76,7 @@ pub(crate) async fn recorded(
 ) -> BTreeMap<ItemId, &'static str> {
     let publisher = Arc::new(Mutex::new(Publisher::new(*scenario, seed)));
     let mut watcher = Watcher::new(publisher, true).await;
-    watcher.feed.keeping.record = Some(record);
+    watcher.feed.record = Some(record);
     for hour in 0..days * 24 {
         watcher.publisher().live();
         if hour % FAILING_HOURS == FAILING_HOURS - 1 {
@@ -165,14 +165,8 @@ impl Watcher {
             ..Context::new(store.clone(), notify, clock.clone())
         };
         let no = store.register("blog", URL).await.unwrap().no;
-        let usual = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
-        let feed = FeedSpec {
-            deletions: DeletionSettings {
-                permalink_checks,
-                ..usual.deletions
-            },
-            ..usual
-        };
+        let mut feed = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
+        feed.deletions.permalink_checks = permalink_checks;
         let state = PollState::unpolled(URL);
         let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
         let (by_absence, shown, gaps) = (Judge::default(), Default::default(), 0);

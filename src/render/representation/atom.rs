@@ -11,7 +11,7 @@ use crate::{
         channel::ShownChannel,
         document::{Audience, Document},
         generator::GENERATOR,
-        identity, namespaces as ns, post,
+        identity, namespaces as ns, people, post,
         text::on_one_line_of,
         values::ShownLink,
         xml::Xml,
@@ -87,14 +87,14 @@ fn head(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audie
     construct::text(xml, "title", &on_one_line_of(&title), audience);
     construct::text_some(xml, "subtitle", channel.description(), audience);
     xml.leaf("updated", &[], &updated(channel.feed.last_t).rfc3339());
-    if !construct::people(xml, "author", channel.authors()) {
+    if !people::atom(xml, "author", channel.authors()) {
         xml.open("author", &[]);
         xml.leaf("name", &[], &channel.name());
         xml.close("author");
     }
     links(xml, document, channel, audience);
     archive_mark(xml, document);
-    construct::people(xml, "contributor", channel.contributors());
+    people::atom(xml, "contributor", channel.contributors());
     construct::categories(xml, channel.tags());
     construct::text_some(xml, "rights", channel.rights(), audience);
     xml.leaf_some("icon", channel.icon());

@@ -6,7 +6,7 @@ use crate::{
     feed::item::Item,
     render::{
         document::Audience,
-        namespaces as ns,
+        namespaces as ns, people,
         post::{ItemProjection, ShownPost, ShownTombstone},
         representation::shared_elements::{OF_TOMBSTONES, beyond_classic, foreign, link, missed},
         target,
@@ -45,8 +45,8 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
         None => xml.leaf("title", &[], ""),
     }
     dates(xml, post.item, audience);
-    construct::people(xml, "author", post.authors());
-    construct::people(xml, "contributor", post.contributors());
+    people::atom(xml, "author", post.authors());
+    people::atom(xml, "contributor", post.contributors());
     let has_alternate = links(xml, post);
     construct::categories(xml, post.tags());
     construct::text_some(xml, "rights", post.rights(), audience);
@@ -260,8 +260,8 @@ fn origin(xml: &mut Xml, source: ShownSource<'_>, audience: Audience) {
     construct::text_some(xml, "subtitle", source.subtitle(), audience);
     construct::text_some(xml, "rights", source.rights(), audience);
     xml.leaf_some("updated", source.updated());
-    construct::people(xml, "author", source.authors());
-    construct::people(xml, "contributor", source.contributors());
+    people::atom(xml, "author", source.authors());
+    people::atom(xml, "contributor", source.contributors());
     plain_links(xml, source.links());
     construct::categories(xml, source.tags());
     xml.leaf_some("icon", source.icon());
