@@ -24,10 +24,10 @@ const NUMBERS: [usize; 2] = [64 + 104, 192 + 104];
 pub(super) enum CommitOrder {
     /// It is the newest.
     Newest,
-    /// The other one is newer, in a file that was not closed: it was under way when the process
+    /// The other one is newer, in a file that was not closed. It was under way when the process
     /// died, or the flag that names the newest one is damaged. Nothing in the file tells which.
     Unfinished,
-    /// The other one is newer although the file was closed, which makes a last commit: the head is
+    /// The other one is newer although the file was closed. Closing makes a commit, so the head is
     /// damaged.
     Older,
 }

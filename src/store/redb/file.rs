@@ -573,7 +573,7 @@ fn write_schema(database: &Database) -> Result<(), StoreError> {
 }
 
 /// The words on a file that was not closed and holds a newer commit than the one in force.
-pub(super) const UNFINISHED: &str = "the file was not closed, and a commit that did not end stands in it: either it was under way when the process died, or the first bytes of the file are damaged, and what was stored last is missing";
+pub(super) const UNFINISHED: &str = "the file was not closed, and a commit that did not end stands in it. It was under way when the process died, or the first bytes of the file are damaged";
 
 // Decides: Is an older state of the file taken for the newest?
 /// The order of the commits in a file. One that was closed and names an older commit is refused:
