@@ -44,7 +44,13 @@ pub(super) enum Purpose {
     /// An archive behind the newest posts.
     Archive(ArchivePlace),
     /// A push: the page after a position, which names the cursor that was pushed last.
-    Push(PushKind),
+    Push {
+        deletions: Deletions,
+        bytes_max: usize,
+        /// True for a subscriber of an old dialect, which takes nothing that is older than what it
+        /// has.
+        is_old: bool,
+    },
     /// Events of a stream that goes on after them.
     Stream,
     /// A look whether a page or a push has any item, by one who waits: without a total and without
@@ -52,12 +58,22 @@ pub(super) enum Purpose {
     Look,
 }
 
-/// Wishes of a subscriber that show in the body of a push.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PushKind {
-    pub(super) deletions: Deletions,
-    /// True for a subscriber of an old dialect, which takes nothing that is older than what it has.
-    pub(super) is_old: bool,
+/// The size of a push at most; the rest follows in the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushMax {
+    /// Items.
+    pub items: usize,
+    /// Bytes of stored items, though never less than one item.
+    pub bytes: usize,
+}
+
+impl Default for PushMax {
+    fn default() -> Self {
+        Self {
+            items: 200,
+            bytes: 1 << 20,
+        }
+    }
 }
 
 /// A position and how it was spelt.
@@ -147,21 +163,18 @@ impl ReadRequest {
         view: View,
         representation: Representation,
         position: &str,
-        max: usize,
+        max: PushMax,
         own_url: Option<Arc<str>>,
     ) -> Self {
+        let purpose = Purpose::Push {
+            deletions: usual_deletions(representation),
+            bytes_max: max.bytes,
+            is_old: false,
+        };
         Self {
             since: Some(Spec::of_cursor(position)),
             own_url,
-            ..Self::of(
-                view,
-                representation,
-                Purpose::Push(PushKind {
-                    deletions: usual_deletions(representation),
-                    is_old: false,
-                }),
-                max,
-            )
+            ..Self::of(view, representation, purpose, max.items)
         }
     }
 
@@ -180,17 +193,17 @@ impl ReadRequest {
     /// with its representation.
     #[must_use]
     pub fn with_deletions(mut self, wish: Option<Deletions>) -> Self {
-        if let (Purpose::Push(kind), Some(wish)) = (&mut self.purpose, wish) {
-            kind.deletions = wish;
+        if let (Purpose::Push { deletions, .. }, Some(wish)) = (&mut self.purpose, wish) {
+            *deletions = wish;
         }
         self
     }
 
     /// The same push for a subscriber of an old dialect, or not.
     #[must_use]
-    pub fn for_old_subscriber(mut self, is_old: bool) -> Self {
-        if let Purpose::Push(kind) = &mut self.purpose {
-            kind.is_old = is_old;
+    pub fn for_old_subscriber(mut self, of_old: bool) -> Self {
+        if let Purpose::Push { is_old, .. } = &mut self.purpose {
+            *is_old = of_old;
         }
         self
     }
@@ -227,6 +240,15 @@ impl ReadRequest {
         Some(self)
     }
 
+    /// The same read of at most so many items.
+    #[must_use]
+    pub fn of_at_most(&self, max: usize) -> Self {
+        Self {
+            max: self.max.min(max),
+            ..self.clone()
+        }
+    }
+
     /// A look whether this read has any item. It is empty, and at its end, where the read is.
     pub(super) fn look(&self) -> Self {
         Self {
@@ -246,7 +268,7 @@ impl ReadRequest {
 
     /// True where a body of it tells the total of a view that has to be counted.
     pub(super) fn tells_total(&self) -> bool {
-        let is_told = matches!(self.purpose, Purpose::Page | Purpose::Push(_));
+        let is_told = matches!(self.purpose, Purpose::Page | Purpose::Push { .. });
         is_told && !self.representation.is_classic() && self.view.filter.has_terms()
     }
 
@@ -262,22 +284,25 @@ impl ReadRequest {
 
     /// The place of a push in its chain.
     pub(super) fn chain_place(&self) -> Option<ChainPlace<'_>> {
-        let Purpose::Push(kind) = self.purpose else {
+        let Purpose::Push {
+            deletions, is_old, ..
+        } = self.purpose
+        else {
             return None;
         };
         let prev_cursor = self.prev.as_deref().or_else(|| self.kept_cursor())?;
         let last_t = Toc::parse(prev_cursor).and_then(|toc| toc.t.stamp());
         Some(ChainPlace {
             prev_cursor,
-            deletions: kind.deletions,
-            dated_since: last_t.filter(|_| kind.is_old),
+            deletions,
+            dated_since: last_t.filter(|_| is_old),
         })
     }
 
     /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser
     /// behind a stream.
     pub(super) fn kept_cursor(&self) -> Option<&str> {
-        if !matches!(self.purpose, Purpose::Push(_) | Purpose::Stream) {
+        if !matches!(self.purpose, Purpose::Push { .. } | Purpose::Stream) {
             return None;
         }
         self.since.as_ref()?.raw.strip_prefix("cursor:")

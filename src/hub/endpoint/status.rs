@@ -33,15 +33,14 @@ impl Hub {
             accept: sender.accept.as_deref(),
         };
         let subject = self.subject(ask, sender).await?;
-        let key = subject.key(&asked.callback);
         let found = self
             .shared
             .store
-            .find_subscription(&key.topic, &key.address)
+            .find_subscription(&subject.topic, &asked.callback)
             .await?;
         let proven = found.filter(|(sub, _)| match &sub.target {
             Target::Callback(callback) => is_proof(asked.proof.reveal(), callback),
-            Target::Cloud(_) => false,
+            Target::Cloud(_) | Target::Xmpp(_) => false,
         });
         let (sub, progress) = proven.ok_or(RefusedForm::Unproven)?;
         Ok(HubAnswer {

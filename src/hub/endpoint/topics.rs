@@ -15,7 +15,6 @@ use crate::{
     hub::{
         form::{self, Mode, RefusedForm},
         push::RESOURCE,
-        roster::Key,
     },
     render::{Audience, Query, Representation, Topic, legacy::pushed},
     secret::Secret,
@@ -45,14 +44,6 @@ impl Subject {
             RESOURCE.to_owned()
         } else {
             self.representation.name()
-        }
-    }
-
-    /// The identity of a subscription to it.
-    pub(super) fn key(&self, address: &str) -> Key {
-        Key {
-            topic: self.topic.clone(),
-            address: address.to_owned(),
         }
     }
 }
@@ -162,7 +153,7 @@ impl Hub {
         };
         Ok(Subject {
             spelt: ask.spelt.to_owned(),
-            principal: principal.map(Principal::id),
+            principal: principal.and_then(Principal::id),
             deletions: wished.deletions,
             ..self.in_form(named, form)
         })
