@@ -132,7 +132,7 @@ pub(super) enum RefusedForm {
     #[error("`hub.topic` (in rssCloud `url1`) is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
     #[error(
-        "`hub.secret` is not that of a subscription of this `hub.callback` to this `hub.topic`"
+        "`hub.secret` is not the secret of a subscription of this `hub.callback` to this `hub.topic`"
     )]
     Unproven,
     #[error("`format` must be one of {0}")]
