@@ -8,6 +8,7 @@ use super::{
 use crate::{
     catalog::Destination,
     clock::Clock,
+    feed::lineage::GENERATION,
     hub::{client::CallbackClient, places::Place, signature},
     layers::Request,
     store::subscriptions::{CallbackTarget, Dialect},
@@ -101,7 +102,8 @@ impl CallbackWay {
             .header(LINK, link)
             .header(USER_AGENT, &self.client.user_agent)
             .header("smart-feed-prev", prev)
-            .header("smart-feed-last", page.last_cursor.as_str());
+            .header("smart-feed-last", page.last_cursor.as_str())
+            .header(GENERATION, page.head.generation.to_string());
         if let Some(secret) = &self.target.secret {
             let signature =
                 signature::signature(self.target.algo, secret.reveal().as_bytes(), &page.body);

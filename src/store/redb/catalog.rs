@@ -2,8 +2,10 @@
 //! a feed holds.
 
 use super::{
+    generation::CONTENT_KEY,
     groups,
     planned::write_record,
+    removed_log::Removed,
     rows, subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
@@ -17,7 +19,7 @@ use crate::{
         part::{self, WantedPart},
         record::{FeedNo, FeedRecord},
     },
-    store::{StoreCounts, StoreError, check_namespace, group_plan},
+    store::{StoreCounts, StoreError, check_namespace, content_mark::ContentMark, group_plan},
 };
 use redb::{ReadTransaction, ReadableTableMetadata as _};
 use std::ops::Bound;
@@ -36,7 +38,12 @@ pub(super) fn register(
         return take_namespace(writing, record, namespace);
     }
     let no = next_number(writing)?;
-    let record = FeedRecord::new(no, name, namespace);
+    let content: Option<ContentMark> = writing
+        .look()
+        .table(META)?
+        .read(CONTENT_KEY, "the mark of the content")?;
+    let generation = content.unwrap_or_default().generation;
+    let record = FeedRecord::new(no, name, namespace).of_generation(generation);
     let tx = writing.change();
     tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
@@ -148,6 +155,7 @@ pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreErr
 pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     let was_there = remove(writing, feed)?;
     if was_there {
+        writing.record_removed(Removed::Feed(feed));
         writing.request_rewrite()?;
     }
     Ok(was_there)

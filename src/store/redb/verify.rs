@@ -4,6 +4,7 @@
 use super::{
     accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
     file::{BARE_SCHEMA_KEY, check_schema, refusal},
+    generation::{CONTENT_KEY, COPY_KEY},
     guarded::{guarded, sheltered},
     overlay::Overlay,
     rows::LAST_FEED_KEY,
@@ -31,10 +32,12 @@ use crate::{
         reconcile::{Evidence, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
+        stamp::Stamp,
     },
     store::{
         FoundFeeds, StoreError, Subscription,
         clock_guard::ClockGuard,
+        content_mark::ContentMark,
         stored::{
             StoredKind, damaged, decode,
             item::{decode_item, item_header},
@@ -184,6 +187,10 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
         let is = |name: &str| key == name.as_bytes();
         if is(CLOCK_KEY) {
             check::<ClockGuard>(value)
+        } else if is(CONTENT_KEY) {
+            check::<ContentMark>(value)
+        } else if is(COPY_KEY) {
+            check::<Stamp>(value)
         } else if is(LAST_FEED_KEY) {
             check::<u32>(value)
         } else if is(LAST_SUBSCRIPTION_KEY) || is(LAST_USER_KEY) || is(LAST_TOKEN_KEY) {

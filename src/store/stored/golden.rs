@@ -47,6 +47,7 @@ use crate::{
     store::{
         FoundFeeds, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
+        content_mark::ContentMark,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
             Pending, Progress, Start, Target,
@@ -772,6 +773,20 @@ fn samples() -> Vec<Sample> {
         sample("part", proven.new_part(FeedNo(9))),
         sample("proven", proven),
         sample("fenced", fenced),
+        sample(
+            "restored",
+            FeedRecord::new(FeedNo(3), "blog", "example.org/feed").restored(AT),
+        ),
+        sample(
+            "full",
+            ContentMark {
+                store: u64::MAX,
+                commits: 40,
+                last_t: AT,
+                generation: AT,
+            },
+        ),
+        sample("backup", AT),
         sample("full", page),
         sample("full", subscription),
         sample("private", private),
