@@ -302,7 +302,7 @@ impl Config {
         for feed in feed {
             let poll = feed.poll.policy();
             let least = poll.min_secs.map_or_else(
-                || "3600 s unless the feed hints at less".to_owned(),
+                || "3600 s (less if the feed asks for it)".to_owned(),
                 |secs| format!("{secs} s"),
             );
             lines.push(format!(
@@ -311,7 +311,7 @@ impl Config {
                 masked_with_query(feed.url.as_str())
             ));
             lines.push(format!(
-                "              polled after {least}, and after {} s at the latest",
+                "              polled every {least} to {} s",
                 poll.max_secs
             ));
             lines.push(format!(
@@ -319,7 +319,7 @@ impl Config {
                 masked_with_query(&feed.namespace())
             ));
             if let Some(alias) = feed.aliases.first() {
-                lines.push(format!("              relative links lead from {alias}"));
+                lines.push(format!("              relative links start at {alias}"));
             }
         }
         for group in group {

@@ -1,6 +1,7 @@
 //! The edge: the connections of consumers, from their sockets to a checked request, and from the
 //! answer back to the bytes that are read; it names no feed.
 
+pub(crate) mod accepted;
 pub mod body;
 pub mod client_address;
 mod connection;

@@ -7,14 +7,23 @@ use crate::{
     catalog::{CatalogSnapshot, PathSpelling, ReadGate},
     clock::Clock,
     feed::{
-        filter::Filter, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View,
+        cursor::Toc,
+        filter::Filter,
+        order::Order,
+        page::PageQuery,
+        record::FeedNo,
+        stamp::Stamp,
+        view::{Deletions, View},
     },
     notify::Notify,
-    readers::{self, Readers},
-    render::{Site, link_header},
+    readers::{self, Readers, usual_deletions},
+    render::{Representation, Site, link_header},
     secret::{logged_url, public_url},
     setting::RefusedSetting,
-    store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
+    store::{
+        Store, StoreError, Subscription, listing,
+        subscriptions::{Progress, PushWishes, Target},
+    },
     telemetry::Metrics,
 };
 use futures_util::TryStreamExt as _;
@@ -42,6 +51,7 @@ mod question_budget;
 mod question_pace;
 mod verify;
 
+mod acknowledgements;
 mod deliver;
 mod push;
 mod signature;
@@ -62,8 +72,10 @@ pub use client::Callbacks;
 pub use own_places::{AnswersItself, OwnPlaces};
 pub use roster::{FailingSubscriber, SubscriptionCounts};
 
+use acknowledgements::Acknowledgements;
 use admission::{Admission, ClientNet};
 use client::CallbackClient;
+use endpoint::Subject;
 use places::Places;
 use push::Push;
 use question_budget::QuestionBudget;
@@ -256,6 +268,8 @@ struct Shared {
     places: Places,
     /// Questions to callbacks an hour.
     questions: QuestionBudget,
+    /// Positions on their way to the store.
+    acknowledgements: Acknowledgements,
     metrics: Metrics,
     roster: Roster,
     stop: CancellationToken,
@@ -274,6 +288,7 @@ impl Hub {
         };
         let shared = Shared {
             readers: parts.readers,
+            acknowledgements: Acknowledgements::new(parts.store.clone()),
             store: parts.store,
             clock: parts.clock,
             client,
@@ -333,7 +348,7 @@ impl Hub {
             client: ClientNet::of(None),
         };
         if let Way::New(new) = self.shared.roster.way(&key, applicant, room) {
-            let place = TaskPlace::new(&self.shared, key, &new);
+            let place = TaskPlace::new(&self.shared, &new);
             let topic = sub.topic.clone();
             let task = SubscriptionTask::new(place, sub, progress, new.commands);
             self.start_one(&topic, task.run());
@@ -397,24 +412,32 @@ impl Shared {
         }
         let site = push.site.as_deref().unwrap_or(self.readers.site());
         let by = (push.view.order, &push.view.filter);
+        if push.representation.is_page() {
+            let own_url = site.topic_url(name, push.representation, by);
+            return Some(link_header(&own_url, &site.hub()));
+        }
         Some(site.link_header(name, push.representation, by))
     }
 
-    /// The cursor of the newest item of a view now, of those that a principal may see; `None` while
+    /// The start of a new subscription now, among the items that its principal may see; `None` while
     /// the feed is not served yet, or not to that principal.
-    async fn head_for(
+    async fn start_for(
         &self,
-        view: &View,
-        principal: Option<PrincipalId>,
-    ) -> Result<Option<String>, StoreError> {
-        let Some(feed) = self.gate.still_reads(principal, view.feed) else {
+        subject: &Subject,
+        wishes: &PushWishes,
+    ) -> Result<Option<ChainStart>, StoreError> {
+        let Some(feed) = self.gate.still_reads(subject.principal, subject.view.feed) else {
             return Ok(None);
         };
-        self.head(&View {
+        let view = View {
             feed,
-            ..view.clone()
-        })
-        .await
+            ..subject.view.clone()
+        };
+        let Some(head) = self.head(&view).await? else {
+            return Ok(None);
+        };
+        let start = self.chain_start(&view, subject.representation, wishes, head);
+        Ok(Some(start.await?))
     }
 
     /// The feed that is read for a subscription: its own, or the part of it that its principal
@@ -435,6 +458,41 @@ impl Shared {
         Ok(page.record.is_ready().then_some(page.last_cursor))
     }
 
+    /// The start of a chain whose subscriber is told nothing of what came up to `head`: the last
+    /// item that its view shows is what the first push follows on, for it is what a pull of that
+    /// view finds last.
+    async fn chain_start(
+        &self,
+        view: &View,
+        representation: Representation,
+        wishes: &PushWishes,
+        head: String,
+    ) -> Result<ChainStart, StoreError> {
+        let deletions = wishes.deletions;
+        let filter = match deletions.unwrap_or(usual_deletions(representation)) {
+            Deletions::Omit => view.filter.live(),
+            Deletions::Announce => view.filter.clone(),
+        };
+        if filter == Filter::All {
+            return Ok(ChainStart::at(head));
+        }
+        let order = Order {
+            reverse: false,
+            ..view.order
+        };
+        let query = PageQuery::last(view.feed, order, filter);
+        let shown = self.store.page(query).await?.last_cursor;
+        let t = |cursor: &str| Toc::parse(cursor).map(|toc| toc.t);
+        // What came since is pushed.
+        if shown == head || t(&shown) > t(&head) {
+            return Ok(ChainStart::at(head));
+        }
+        Ok(ChainStart {
+            acked: shown,
+            scanned: Some(head),
+        })
+    }
+
     /// The site below the secret of a topic; `None` for a topic without one.
     fn site_of(&self, topic: &str) -> Option<Arc<Site>> {
         let token = self.readers.site().topic(topic)?.secret?;
@@ -451,12 +509,40 @@ impl Shared {
     }
 }
 
-/// The address of an old feed, of a subscription whose topic is that; its documents call it their
-/// own.
+/// The position from which a new subscription goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChainStart {
+    /// The cursor that the first push names as previous.
+    acked: String,
+    /// The position behind items that are hidden from the subscriber, where that is another.
+    scanned: Option<String>,
+}
+
+impl ChainStart {
+    fn at(cursor: String) -> Self {
+        Self {
+            acked: cursor,
+            scanned: None,
+        }
+    }
+}
+
+/// The topic of a subscription where that is at the address of an old feed: its documents call it
+/// their own, by http or https, as the subscriber did.
 fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str>> {
     let feed = catalog.feed_no(sub.feed())?;
     let place = feed.settings.legacy.as_ref()?;
-    (place.url.as_str() == sub.topic).then(|| sub.topic.as_str().into())
+    let rest = sub.topic.strip_prefix(place.url.as_str())?;
+    if !rest.is_empty() && !rest.starts_with(['?', '&']) {
+        return None;
+    }
+    let sent = match &sub.target {
+        Target::Callback(callback) => Url::parse(&callback.topic_as_sent).ok(),
+        Target::Cloud(_) => None,
+    };
+    let (_, rest) = sub.topic.split_once(':')?;
+    let scheme = sent.as_ref().map_or(place.url.scheme(), Url::scheme);
+    Some(format!("{scheme}:{rest}").into())
 }
 
 /// The host of a URL: all of a callback that is logged, since its path and query may be its secret.

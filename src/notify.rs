@@ -46,9 +46,18 @@ struct Heads {
 struct Hinted {
     /// Feeds with a hint that nobody has heard of yet.
     new: BTreeSet<FeedNo>,
-    /// Feeds with a hint whose poll has not begun, and since when.
-    waiting: BTreeMap<FeedNo, Stamp>,
+    /// Feeds with a hint whose poll has not begun.
+    waiting: BTreeMap<FeedNo, WaitingHint>,
     budgets: HashMap<FeedNo, HintBudget>,
+}
+
+/// A hint whose poll has not begun.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingHint {
+    /// Time at which it came.
+    pub since: Stamp,
+    /// Time from which on the budget of the feed allows its poll.
+    pub not_before: Stamp,
 }
 
 /// Forgotten feeds that are kept in mind at most.
@@ -155,28 +164,35 @@ impl Notify {
     }
 
     /// Says that a feed may have changed upstream. Many hints for one feed until it is polled are
-    /// one hint; one beyond the budget of the feed is ignored.
+    /// one hint; one beyond the budget of the feed waits until it is within.
     pub fn hint(&self, feed: FeedNo, now: Stamp) -> HintFate {
         let delays = read(&self.delays).clone();
         let delay = delays.and_then(|delays| delays.delay(feed, now));
-        match (self.hint_within_budget(feed, now), delay) {
-            (HintFate::Taken, Some(delay)) => HintFate::Delayed(delay),
-            (fate, _) => fate,
-        }
+        let WaitingHint { since, not_before } = self.waiting_hint(feed, now);
+        let of_budget = (not_before > now).then_some(HintDelay {
+            until: not_before,
+            since: Some(since),
+            cause: DelayCause::Budget,
+        });
+        let longest = delay.into_iter().chain(of_budget);
+        longest
+            .max_by_key(|delay| delay.until)
+            .map_or(HintFate::Taken, HintFate::Delayed)
     }
 
-    fn hint_within_budget(&self, feed: FeedNo, now: Stamp) -> HintFate {
+    /// The hint of a feed that waits for its poll, else one that begins to wait now.
+    fn waiting_hint(&self, feed: FeedNo, now: Stamp) -> WaitingHint {
         let mut hinted = lock(&self.hinted);
-        if hinted.waiting.contains_key(&feed) {
-            return HintFate::Taken;
+        if let Some(waiting) = hinted.waiting.get(&feed) {
+            return *waiting;
         }
-        let fate = hinted.budgets.entry(feed).or_default().take(now);
-        if fate == HintFate::Taken {
-            hinted.waiting.insert(feed, now);
-            hinted.new.insert(feed);
-            self.bell.notify_one();
-        }
-        fate
+        let not_before = hinted.budgets.entry(feed).or_default().take(now);
+        let since = now;
+        let hint = WaitingHint { since, not_before };
+        hinted.waiting.insert(feed, hint);
+        hinted.new.insert(feed);
+        self.bell.notify_one();
+        hint
     }
 
     /// The poll for the hints of a feed has begun, or there will be none. Later hints are new ones.
@@ -184,8 +200,8 @@ impl Notify {
         lock(&self.hinted).waiting.remove(&feed);
     }
 
-    /// Since when a hint of a feed waits for its poll.
-    pub fn hinted_since(&self, feed: FeedNo) -> Option<Stamp> {
+    /// The hint of a feed that waits for its poll.
+    pub fn hinted(&self, feed: FeedNo) -> Option<WaitingHint> {
         lock(&self.hinted).waiting.get(&feed).copied()
     }
 

@@ -39,7 +39,7 @@ mod stream;
 pub use coding::Coding;
 pub use follow::Pages;
 pub use legacy::{LegacyKey, PlainDocument};
-pub use request::ReadRequest;
+pub use request::{ReadRequest, usual_deletions};
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -89,6 +89,8 @@ pub struct Rendered {
     pub count: usize,
     /// True while more items stand in the range.
     pub more: bool,
+    /// Number of items in the view, where it was counted.
+    pub total: Option<u64>,
     /// The cursor to go on from.
     pub last_cursor: String,
     /// The URL of the next page, while more items stand in the range.
@@ -113,6 +115,7 @@ impl Rendered {
             body: Bytes::new(),
             count: 0,
             more: false,
+            total: None,
             last_cursor,
             next: None,
             scanned: Some(scanned),

@@ -50,7 +50,7 @@ mod samples;
 mod tests;
 
 pub use archived::ArchivePlace;
-pub use document::{Alternate, ArchiveLinks, Audience, Document, ItemPlace, Links};
+pub use document::{Alternate, ArchiveLinks, Audience, ChainPlace, Document, ItemPlace, Links};
 pub use legacy::LegacyLinks;
 pub use representation::{Negotiation, PositionPlace, Representation, Syntax};
 pub use text::plain as words;

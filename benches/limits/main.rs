@@ -1,8 +1,8 @@
-//! The cost of everfeed beside the physical limit of the same work: ten questions, both sides asked
+//! The cost of everfeed beside the physical limit of the same work: eleven questions, both sides asked
 //! in turn by the same tool in one process. No test: the machine is what it is, so only counts are
 //! asserted and figures are printed.
 //!
-//! `cargo bench` asks all ten, `cargo bench -- hot poll` some of them; `size-10m` is asked by name
+//! `cargo bench` asks all eleven, `cargo bench -- hot poll` some of them; `size-10m` is asked by name
 //! alone.
 
 use anyhow::{Context as _, Result, ensure};
@@ -21,6 +21,7 @@ mod load;
 
 mod cold_page;
 mod cursor;
+mod fan_out;
 mod filters;
 mod hot_page;
 mod poll;
@@ -35,9 +36,9 @@ mod window;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 11] = [
+const QUESTIONS: [&str; 12] = [
     "hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "filters",
-    "size-10m",
+    "fan", "size-10m",
 ];
 
 fn main() -> Result<()> {
@@ -100,6 +101,11 @@ fn main() -> Result<()> {
         }
         if is_wanted("filters") {
             filters::ask(&report).await.context("filters")?;
+        }
+        if is_wanted("fan") {
+            fan_out::ask(&report, askers.handle())
+                .await
+                .context("fan-out")?;
         }
         if wanted.iter().any(|wanted| wanted == "size-10m") {
             size::ask(&report, &[1_000, 100_000, 10_000_000])

@@ -87,7 +87,7 @@ fn document(page: &Page, links: &Links, representation: Representation) -> Vec<u
     representation.write(&Document {
         page,
         links,
-        prev_cursor: None,
+        push: None,
         ttl_mins: None,
     })
 }

@@ -206,7 +206,9 @@ impl AcmeAuthority {
                     self.held.answer_by_certificate(name, certificate);
                 }
                 (ChallengeWay::TlsAlpn, _) => {
-                    return Err(AcmeFault::of_authority("a challenge for what is no name"));
+                    return Err(AcmeFault::of_authority(
+                        "a challenge for an identifier that is not a name",
+                    ));
                 }
             }
             challenge.set_ready().await?;

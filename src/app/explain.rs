@@ -455,28 +455,27 @@ fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
 /// Reason why absence counts for less than usual, or for nothing.
 fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
     if absence.is_sticky() {
-        let why = "what rolls off is missing from before an end that stays; only pages tell";
+        let why = "posts roll off before an end that stays, so only pages tell";
         return Some(format!("absence proves nothing: {why}"));
     }
     if absence.is_capped() {
-        let why =
-            "its documents say that they are the whole feed, and yet their oldest posts roll off";
+        let why = "its documents say that they are the whole feed, but their oldest posts roll off";
         return Some(format!("no list that is complete: {why}"));
     }
     let returns = &absence.recurrence;
     if let Some(until) = returns.off_until(now) {
         let until = until.rfc3339();
         return Some(format!(
-            "until {until} absence proves nothing: what had been missing for seven days came back"
+            "absence proves nothing until {until}, because posts came back after seven days"
         ));
     }
     let (until, cause) = returns.doubted_until(now)?;
     let why = match cause {
-        DoubtReason::Returned => "what was missing has come back three times in a week",
-        DoubtReason::Revived => "several items came back at once that were taken for deleted",
+        DoubtReason::Returned => "missing posts came back three times in a week",
+        DoubtReason::Revived => "several items that counted as deleted came back at once",
     };
     Some(format!(
-        "until {} a deletion takes seven days of absence: {why}",
+        "a deletion takes seven days of absence until {}, because {why}",
         until.rfc3339()
     ))
 }

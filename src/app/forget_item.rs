@@ -55,7 +55,7 @@ pub(super) async fn forget_item(
     };
     let receipt = remove(&*explainer.store, record.no, id).await?;
     let recordings = remove_recordings(explainer, feed).await;
-    tracing::info!(feed.name = %feed, item.id = %id, "Removed an item of `{feed}` for good; a tombstone without content stays");
+    tracing::info!(feed.name = %feed, item.id = %id, "Removed an item of `{feed}` for good. A tombstone without content stays");
     let held = names.still_held(explainer).await;
     let catalog = explainer.catalog.snapshot();
     let (removed, still_shown) = findings(&catalog, feed, item, &recordings, held);
@@ -93,10 +93,10 @@ async fn remove_recordings(explainer: &Explainer, feed: &str) -> Recordings {
         Err(error) => error.to_string(),
     };
     let why = format!(
-        "the recordings in {} could not be removed, and may show it: {why}",
+        "the recordings in {} could not be removed and may show it: {why}",
         folder.display()
     );
-    tracing::error!(feed.name = %feed, "What was forgotten is left: {why}");
+    tracing::error!(feed.name = %feed, "A forgotten item is left in recordings: {why}");
     Recordings::Left(why)
 }
 
@@ -117,7 +117,7 @@ async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, 
 /// does.
 pub(super) fn forgotten(feed: &str, kept: Option<&str>) -> String {
     let removed = format!(
-        "feed `{feed}` is forgotten: everything that was kept of it is removed from the store"
+        "feed `{feed}` is forgotten. Everything that was kept of it is removed from the store"
     );
     let beside = "recordings of the feed, ids of its items in tombstones of groups, ";
     words(&removed, kept, "", beside)
@@ -127,7 +127,7 @@ impl RemovedItem {
     /// Tells what was removed, for which reason the file of the store still holds it, if it does,
     /// what still shows it, and what cannot be reached.
     pub(super) fn told(&self, kept: Option<&str>) -> String {
-        let beside = "what other items say of it, recordings that are elsewhere or that are made while the publisher still shows it, ";
+        let beside = "other items that quote it, recordings elsewhere and later ones, ";
         words(&self.removed, kept, &self.still_shown, beside)
     }
 }
@@ -135,7 +135,7 @@ impl RemovedItem {
 fn words(removed: &str, kept: Option<&str>, still_shown: &str, beside: &str) -> String {
     let file = match kept {
         Some(why) => format!(
-            "NOT YET GONE: free pages of the store's file still hold it, until the file is written anew, which is tried at every start of everfeed: {why}"
+            "NOT YET GONE: free pages of the store's file still hold it ({why}). everfeed tries to write the file anew at every start"
         ),
         None => "the file of the store was written anew without it".to_owned(),
     };
@@ -175,13 +175,13 @@ fn findings(
         removed.push("the document at its old address and every later one".to_owned());
     }
     let removed = format!(
-        "item `{item}` of {of} `{feed}` is removed from {}; a tombstone stays that names nothing of it",
+        "item `{item}` of {of} `{feed}` is removed from {}. A tombstone stays that names nothing of it",
         removed.join(", ")
     );
     let mut lines = Vec::new();
     if let Some(place) = from_origin {
         lines.push(format!(
-            "still shown: at its old address {} the old server answers (serve_plain = \"origin\"), and shows it until its publisher removes it",
+            "still shown: at its old address {}. The old server answers there (serve_plain = \"origin\"), until its publisher removes it",
             public_url(&place.url)
         ));
     }
@@ -191,12 +191,12 @@ fn findings(
     match held {
         Ok(held) => lines.extend(held.iter().flat_map(StillHeld::lines)),
         Err(error) => lines.push(format!(
-            "which other feeds hold the post could not be read: {error}"
+            "everfeed could not read which other feeds hold the post: {error}"
         )),
     }
     if catalog.polled().count() + catalog.all_withdrawn().count() > FEEDS_MAX {
         lines.push(format!(
-            "only {FEEDS_MAX} feeds were looked at for the post; others may hold it"
+            "everfeed looked at {FEEDS_MAX} feeds for the post. Others may hold it"
         ));
     }
     let still_shown = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -207,7 +207,7 @@ impl StillHeld {
     /// The command that removes each of its items, and what shows it until then.
     fn lines(&self) -> impl Iterator<Item = String> {
         let shows = if self.is_withdrawn {
-            "which is not configured and not served, keeps the post, too".to_owned()
+            "keeps the post, too, but is not configured and not served".to_owned()
         } else if self.groups.is_empty() {
             "shows the post, too".to_owned()
         } else {
@@ -344,7 +344,7 @@ mod tests {
         let told = forget(&explainer, "g", LINK).await;
         assert!(
             told.starts_with(&format!(
-                "item `{LINK}` of group `g` is removed from the store, its index; a tomb"
+                "item `{LINK}` of group `g` is removed from the store, its index. A tomb"
             )),
             "{told}"
         );

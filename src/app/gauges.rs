@@ -182,6 +182,95 @@ mod tests {
         app::status::ReloadStatus,
         telemetry::{Metrics, exposition},
     };
+    use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+
+    const PAGE: &str = "docs/reference/metrics.md";
+    const TABLE: &str = "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n";
+
+    /// Every metric, each with a sample: the library prints no metric without one.
+    fn every_metric() -> Registry {
+        let metrics = Metrics::default();
+        metrics.request("atom", 200);
+        metrics.poll("stored", 0.1);
+        metrics.tombstone("gone");
+        metrics.permalink_check("there");
+        metrics.push("delivered");
+        metrics.push_lag(0.1);
+        metrics.verification("confirmed");
+        metrics.auth_failure("basic", "wrong");
+        metrics.of_site("blog.example".into());
+        let feed = FeedStatus {
+            name: "blog".into(),
+            items: Some(1),
+            live_items: Some(1),
+            ..FeedStatus::default()
+        };
+        let status = Status {
+            feeds: vec![feed],
+            failing: [("upstream".to_owned(), 1)].into(),
+            certificate: Some(CertificateStatus::default()),
+            ..Status::default()
+        };
+        let mut registry = metrics.registry();
+        register(&mut registry, &status);
+        registry
+    }
+
+    /// The rows of the page, read off the text that Prometheus gets.
+    fn rows() -> String {
+        let text = exposition(&every_metric());
+        let mut rows = String::new();
+        for line in text.lines() {
+            let Some((name, meaning)) = line
+                .strip_prefix("# HELP ")
+                .and_then(|line| line.split_once(' '))
+            else {
+                continue;
+            };
+            let kind = text
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("# TYPE {name} ")))
+                .expect("each has a type");
+            let samples = text.lines().filter_map(|line| line.strip_prefix(name));
+            let labels: BTreeSet<&str> = samples
+                .filter_map(|line| Some(line.split_once('{')?.1.split_once('}')?.0))
+                .flat_map(|labels| labels.split(','))
+                .filter_map(|label| Some(label.split_once('=')?.0))
+                .filter(|label| *label != "le")
+                .collect();
+            let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+            let total = if kind == "counter" { "_total" } else { "" };
+            let labels = labels.join(", ");
+            let _ = writeln!(rows, "| `{name}{total}` | {kind} | {labels} | {meaning} |");
+        }
+        rows
+    }
+
+    #[test]
+    fn the_book_has_every_metric() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+        let held = std::fs::read_to_string(&file).unwrap();
+        let (before, behind) = held.split_once(TABLE).expect("the page has the table");
+        let end = behind
+            .find("\n\n")
+            .expect("something stands below the table");
+        let rows = rows();
+        let page = format!("{before}{TABLE}{}{}", rows.trim_end(), &behind[end..]);
+        if std::env::var_os("EVERFEED_WRITE_BOOK").is_some() {
+            std::fs::write(&file, &page).unwrap();
+        }
+        let held = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            held == page,
+            "{PAGE} is not what the program has. EVERFEED_WRITE_BOOK=1 cargo test --lib app::gauges writes it"
+        );
+        assert!(rows.lines().count() > 35, "{rows}");
+        // The alarms below the table are for metrics that there are.
+        let words = behind[end..].split(|sign: char| !sign.is_alphanumeric() && sign != '_');
+        for name in words.filter(|word| word.starts_with("everfeed_")) {
+            assert!(rows.contains(&format!("| `{name}` |")), "{name}");
+        }
+    }
 
     #[test]
     fn metrics_are_gauges_of_the_status() {

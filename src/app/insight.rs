@@ -107,6 +107,7 @@ fn wait_status(wait: PollWait, configured_at: &str) -> WaitStatus {
         }
         WaitCause::BackOff => "the last poll failed".to_owned(),
         WaitCause::FirstPoll => "it was never polled, and its turn comes".to_owned(),
+        WaitCause::PingBudget => "the pings before it brought nothing new".to_owned(),
     };
     WaitStatus {
         until: wait.until.map(|at| at.rfc3339()),

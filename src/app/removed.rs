@@ -31,12 +31,12 @@ impl fmt::Display for RemovedFeed {
             Some(new) => write!(
                 f,
                 "`{name}` is not configured any more, and `{new}` has its URL: {counted} kept under the old name, \
-                 and the new one begins without them; name it `{name}` again to keep them, or forget them with \
+                 and the new one begins without them. Name it `{name}` again to keep them, or forget them with \
                  `everfeed forget {name}`"
             ),
             None => write!(
                 f,
-                "`{name}` is not configured: {counted} kept and not served (410); configure it again to serve \
+                "`{name}` is not configured: {counted} kept and not served (410). Configure it again to serve \
                  them, or forget them with `everfeed forget {name}`"
             ),
         }
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(told, [("gone", None), ("old", Some("new"))]);
         let words = removed[1].to_string();
         assert!(
-            words.contains("0 items are kept") && words.contains("name it `old` again"),
+            words.contains("0 items are kept") && words.contains("Name it `old` again"),
             "{words}"
         );
     }

@@ -28,7 +28,7 @@ pub(super) async fn poll(
     };
     if let Some(members) = snapshot.member_names(feed) {
         return OperatorAnswer::Unknown(format!(
-            "`{name}` is a group, and nothing is polled for it; poll its members: {}",
+            "`{name}` is a group, and a group is not polled. Poll its members: {}",
             members.join(", ")
         ));
     }

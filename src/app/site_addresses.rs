@@ -92,7 +92,7 @@ pub fn address_lines(config: &Config, feeds: &[SiteFeed]) -> Vec<String> {
                 SiteFeeds::Listed(_) => "`feeds` lists",
             };
             lines.push(format!(
-                "  held back   feeds at other addresses of {root} (403), as there is a private one behind it: only those pass that {named}"
+                "  held back   feeds at other addresses of {root} (403), because a private feed is behind it. Only those pass that {named}"
             ));
         }
     }

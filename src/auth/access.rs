@@ -69,7 +69,7 @@ impl AccessSettings {
         match self {
             Self::Named(names) if names.is_empty() => {
                 vec![refuse(
-                    "an empty list, by which nobody could read".to_owned(),
+                    "an empty list: no user could read the feed".to_owned(),
                 )]
             }
             Self::Named(names) => {

@@ -361,9 +361,9 @@ impl Authenticator {
         {
             tracing::warn!(
                 client.address = %client,
-                "Too many credentials from {client} were wrong. If a proxy is there, everybody behind it has this address: name it in \
-                 server.trusted_proxies, so that its clients are counted one by one. Until then each name is, and who guesses a name keeps \
-                 its user waiting; said once an hour at most"
+                "Too many credentials from {client} were wrong. If a proxy is there, everybody behind it has this address. Name it in \
+                 server.trusted_proxies, so that its clients are counted one by one. Until then failures are counted by user name, and \
+                 somebody who guesses a name makes its user wait. This is said once an hour at most"
             );
         }
     }

@@ -201,7 +201,7 @@ async fn keep_names(
                 kept.push(FeedSettings { name, ..feed });
             }
             None => tracing::warn!(
-                "There is no feed for {}: its name, `{}`, is that of another; give it a [[feed]] with another name and the url {}",
+                "There is no feed for {}, because another feed is named `{}`. Give it a [[feed]] with another name and the url {}",
                 crate::secret::logged_url(feed.known_as().as_str()),
                 feed.name,
                 crate::secret::public_url(&feed.url)

@@ -234,14 +234,14 @@ impl CatalogSnapshot {
         Some((self.feed_no(no)?, relation == PathRelation::Same))
     }
 
-    /// The feed of a site that readers know by this URL.
+    /// The feed of a site that readers know by this URL, by http and https alike.
     pub fn by_legacy_url(&self, url: &str) -> Option<&Arc<RegisteredFeed>> {
-        let feed = self.feed_no(self.by_origin(url)?)?;
-        feed.settings
-            .legacy
-            .as_ref()
-            .filter(|place| normal(place.url.as_str()) == normal(url))?;
-        Some(feed)
+        let known = |url: &str| {
+            let feed = self.feed_no(self.by_origin(url)?)?;
+            let place = feed.settings.legacy.as_ref()?;
+            (normal(place.url.as_str()) == normal(url)).then_some(feed)
+        };
+        known(url).or_else(|| known(&in_other_scheme(url)?))
     }
 
     /// The feed of this name that is not registered any more, while the store remembers it.
@@ -280,6 +280,18 @@ fn shown_to(feed: &RegisteredFeed, principal: Option<&Principal>) -> Option<Filt
 /// True when a principal may read a feed, or a part of it.
 pub fn is_open_to(feed: &RegisteredFeed, principal: Option<&Principal>) -> bool {
     shown_to(feed, principal).is_some()
+}
+
+/// The same URL by http where it is by https, and the other way round; `None` for others.
+fn in_other_scheme(url: &str) -> Option<String> {
+    let mut url = Url::parse(url.trim()).ok()?;
+    let other = match url.scheme() {
+        "http" => "https",
+        "https" => "http",
+        _ => return None,
+    };
+    url.set_scheme(other).ok()?;
+    Some(url.into())
 }
 
 /// A URL without what its spelling may vary in: the case of the host, a default port, a fragment.

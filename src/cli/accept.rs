@@ -13,7 +13,7 @@ use chrono::Utc;
 use clap::Args;
 use http::{Method, StatusCode};
 
-/// The feed whose changed URL is accepted.
+/// The feed with the changed URL.
 #[derive(Debug, Args)]
 pub(super) struct AcceptOptions {
     #[command(flatten)]

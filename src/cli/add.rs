@@ -114,7 +114,7 @@ fn name(options: &AddOptions, config: &Config, feed: &BlogFeed) -> anyhow::Resul
     if let Some(name) = &options.name {
         if taken.contains(name) {
             return Err(Trouble::misused(format!(
-                "the name `{name}` is that of another feed. Give another one with --name"
+                "another feed is named `{name}`. Give another name with --name"
             ))
             .into());
         }

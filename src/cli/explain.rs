@@ -390,7 +390,7 @@ fn in_words(state: ItemState, told: &Explanation) -> &'static str {
         ItemState::Held => "kept: members of the group have it",
         ItemState::Deleted => "deleted",
         ItemState::Left => {
-            "no longer a post of the group, but nobody deleted it. Its feed left the group, or the post became one with another"
+            "no longer a post of the group, but not deleted. Its feed left the group, or the post became one with another"
         }
     }
 }
@@ -568,7 +568,7 @@ mod tests {
         )
         .join("\n");
         assert!(
-            text.contains("nobody deleted it") && text.contains("left the group at then"),
+            text.contains("but not deleted") && text.contains("left the group at then"),
             "{text}"
         );
         assert!(

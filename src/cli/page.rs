@@ -16,7 +16,7 @@ This page is printed from the program: `everfeed COMMAND --help` says the same.
 | Exit code | Meaning |
 |---|---|
 | 0 | The command did what it says. |
-| 1 | It did not. The error says whose fault that is. |
+| 1 | It did not. The error says who is at fault. |
 | 64 | The command or the configuration has a mistake. Nothing was started or changed. |
 ";
 

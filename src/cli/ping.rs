@@ -91,7 +91,7 @@ impl Notice {
         let hub = named.hubs.iter().find_map(|hub| address(hub).ok());
         let hub = hub.ok_or_else(|| {
             Trouble::new(format!(
-                "{bare} names no hub, so nobody was told. The publisher of the feed is at fault: it has no link with rel=\"hub\". \
+                "{bare} names no hub, so no hub was told. The feed has no link with rel=\"hub\"; its publisher can add one. \
                  Name a hub with --hub URL"
             ))
         })?;
@@ -173,7 +173,7 @@ fn told(hub: &Url, reply: Result<HubReply, HubSilence>) -> Told {
         return match reply.retry_after {
             Some(_) => refused(
                 format!(
-                    "The hub {hub} ignores this ping, because pings before it brought nothing new.{said}"
+                    "The hub {hub} ignores this ping: it takes none before its Retry-After.{said}"
                 ),
                 false,
             ),

@@ -138,7 +138,7 @@ fn of_acme(server: &serve::Config) -> Vec<RefusedSetting> {
         let wanted = "everfeed speaks no TLS at Unix sockets. Give server.listen a port, or leave acme to the server in front";
         found.push(RefusedSetting::new(
             "server.tls.acme",
-            "no port that it would be for",
+            "no port for HTTPS",
             wanted,
         ));
     }

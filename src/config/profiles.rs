@@ -36,7 +36,7 @@ pub(super) fn read(folder: &Path) -> Result<Platforms, RefusedSetting> {
             folder.join(&bad.file).display(),
             bad.key
         );
-        RefusedSetting::new(key, "what no profile can mean", bad.problem)
+        RefusedSetting::new(key, "a value that a profile cannot have", bad.problem)
     })
 }
 

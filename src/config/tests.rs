@@ -173,7 +173,7 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
     );
     check(
         &format!("{GOOD}access = []\n"),
-        &["feed.blog.access", "nobody", "\"private\""],
+        &["feed.blog.access", "no user", "\"private\""],
     );
     check(
         &format!("{GOOD}access = [\"a b\"]\n"),

@@ -236,7 +236,7 @@ impl<'t> ConfigReading<'t> {
                         .next()
                         .unwrap_or_default()
                         .to_owned();
-                    self.refuse(&at, "what cannot be read", message);
+                    self.refuse(&at, "a value that cannot be read", message);
                     return None;
                 }
             }

@@ -334,7 +334,7 @@ fn other_host(request: &Request<Incoming>) -> Option<&'static str> {
                 .as_bytes()
                 .eq_ignore_ascii_case(host.as_bytes()) =>
         {
-            Some("the Host is another one than the :authority")
+            Some("the Host differs from the :authority")
         }
         _ => None,
     }

@@ -24,7 +24,7 @@ impl FromStr for ListenAddress {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.strip_prefix("unix:") {
-            Some("") => Err("unix: without a path"),
+            Some("") => Err("unix: has no path"),
             Some(path) => Ok(Self::Unix(path.into())),
             None if text == "systemd" => Ok(Self::Systemd),
             None => text

@@ -119,7 +119,7 @@ impl Listener {
 
     fn changed(self, change: impl FnOnce(Handshake) -> Handshake) -> Self {
         let handshake =
-            Arc::into_inner(self.handshake).expect("nobody shares it before it listens");
+            Arc::into_inner(self.handshake).expect("it is not shared before it listens");
         Self {
             handshake: Arc::new(change(handshake)),
             ..self

@@ -226,7 +226,7 @@ impl fmt::Display for EndProof {
             Self::Total { items } => write!(f, "all {items} entries that the publisher counts were read"),
             Self::LastArchive => f.write_str("the last archive names none before it, asked twice"),
             Self::LastPage => f.write_str(
-                "there is no page behind the last one, which is not full, asked twice and one page further, and page 1 shows the live entries",
+                "the last page is not full, no page is behind it (asked twice, and one page further), and page 1 shows the live entries",
             ),
             Self::MeetsLive => f.write_str(
                 "the pages in the order of edits reach the live entries, and there is no page behind them, asked twice",

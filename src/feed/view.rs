@@ -15,6 +15,15 @@ pub struct View {
     pub filter: Filter,
 }
 
+/// What becomes of items that are gone in what a subscriber is pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Deletions {
+    /// They are told, in the form that the syntax has for it.
+    Announce,
+    /// They are left out.
+    Omit,
+}
+
 impl View {
     /// All items of a feed in an order.
     pub const fn all(feed: FeedNo, order: Order) -> Self {

@@ -13,29 +13,28 @@ use super::{
     subscription_task::{self, TaskPlace},
 };
 use crate::{
-    auth::{AuthVerdict, Credentials, Principal, PrincipalId},
-    catalog::is_open_to,
+    auth::Principal,
     edge::{
         body::{PLAIN_TEXT, short_of},
         fields,
     },
-    feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
-    notify::{DelayCause, HintDelay, HintFate},
-    render::{Endpoint, Representation, Topic, legacy::pushed},
-    secret::Secret,
+    feed::{record::FeedNo, stamp::Stamp},
+    notify::{DelayCause, HintFate},
+    render::Endpoint,
     store::{
         StoreError,
         subscriptions::{
-            Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, Start, Target,
+            Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, PushWishes, Start, Target,
         },
     },
 };
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, CONTENT_TYPE, RETRY_AFTER},
+    header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER},
 };
 use std::{
+    borrow::Cow,
     collections::{BTreeSet, HashSet},
     net::IpAddr,
     time::Duration,
@@ -44,6 +43,10 @@ use tokio::sync::oneshot;
 use url::form_urlencoded;
 
 mod cloud;
+mod topics;
+
+pub(super) use topics::Subject;
+use topics::TopicAsk;
 
 /// Wait of a verification for the answer to its request to be on its way, microseconds. There are
 /// subscribers that hold a lock until they have it (HUBS section 2, websubsub).
@@ -96,13 +99,6 @@ impl HubAnswer {
     }
 }
 
-/// A publish hint that leads to no poll now.
-struct UnheededHint {
-    why: String,
-    /// Time until the next hint counts; `None` for a hint that waits itself, or is for no feed.
-    retry_after: Option<Duration>,
-}
-
 impl From<RefusedForm> for HubAnswer {
     fn from(refusal: RefusedForm) -> Self {
         Self::new(refusal.status(), refusal.to_string())
@@ -117,7 +113,7 @@ impl From<StoreError> for HubAnswer {
         }
         tracing::error!("A request to the hub could not be kept: {error}");
         Self::busy(
-            "the hub cannot keep requests at the moment, through a fault of this server; try again soon",
+            "the hub cannot store requests at the moment. The fault is this server's. Try again soon",
         )
     }
 }
@@ -186,7 +182,7 @@ impl Hub {
     }
 
     /// Somebody says that something has changed. We look ourselves, when it is ours to look at
-    /// (P-40, SF-86), and as long as such hints are right now and then.
+    /// (P-40, SF-86), at once as long as such hints are right now and then.
     fn publish(&self, urls: &[String], sender: &HubSender) -> Result<HubAnswer, HubAnswer> {
         self.admission
             .publish(sender.net, urls.len())
@@ -197,10 +193,7 @@ impl Hub {
         let principal = sender.principal.as_ref();
         let known = |url: &str| match self.shared.gate.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
-            None => {
-                let subject = self.resolve(url, sender, Mode::Subscribe, principal);
-                Some(subject.ok()?.view.feed)
-            }
+            None => self.published_topic(url, sender, principal),
         };
         let mut hinted = BTreeSet::new();
         for url in urls {
@@ -221,66 +214,47 @@ impl Hub {
         if told.is_empty() {
             return Err(RefusedForm::NothingPublished.into());
         }
-        let unheeded: Vec<UnheededHint> = told
+        let waiting: Vec<String> = told
             .into_iter()
             .filter_map(|feed| self.hint(feed))
             .collect();
-        if unheeded.is_empty() {
+        if waiting.is_empty() {
             return Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""));
         }
-        let why: Vec<&str> = unheeded.iter().map(|hint| hint.why.as_str()).collect();
-        let retry_after = unheeded.iter().filter_map(|hint| hint.retry_after).max();
-        Ok(HubAnswer {
-            retry_after,
-            ..HubAnswer::new(StatusCode::ACCEPTED, why.join("\n"))
-        })
+        Ok(HubAnswer::new(StatusCode::ACCEPTED, waiting.join("\n")))
     }
 
     /// Gives a hint; the reason when it leads to no poll now.
-    fn hint(&self, feed: FeedNo) -> Option<UnheededHint> {
+    fn hint(&self, feed: FeedNo) -> Option<String> {
         let catalog = self.shared.gate.catalog.snapshot();
         let name = catalog
             .feed_no(feed)
             .map_or("", |feed| feed.settings.name.as_str());
         if catalog.members(feed).is_some() {
-            let why = format!(
-                "`{name}` is a group, and nothing is polled for it; name the feed that has changed"
-            );
-            let retry_after = None;
-            return Some(UnheededHint { why, retry_after });
+            return Some(format!(
+                "`{name}` is a group, and a group is not polled. Name the feed that has changed"
+            ));
         }
         let now = self.shared.now();
-        let mut retry_after = None;
-        let why = match self.notify.hint(feed, now) {
-            HintFate::Taken => return None,
-            HintFate::Delayed(HintDelay {
-                until,
-                since,
-                cause,
-            }) => {
-                let why = match cause {
-                    DelayCause::HostPause => "its host asked to be left alone (Retry-After or 429)",
-                    DelayCause::Gone => "its publisher says that it is gone for good (410)",
-                    DelayCause::Quota => "it is at its quota, and nothing more of it can be stored",
-                };
-                let (at, secs) = (until.rfc3339(), until.secs_since(now));
-                let since = since
-                    .map(|since| format!(", since {}", since.rfc3339()))
-                    .unwrap_or_default();
-                format!(
-                    "`{name}` is not polled before {at}, in {secs} s: {why}{since}; this hint waits until then"
-                )
-            }
-            HintFate::Ignored { wait_secs } => {
-                retry_after = Some(Duration::from_secs(wait_secs));
-                format!(
-                    "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
-                     and it is polled at its own times"
-                )
-            }
+        let HintFate::Delayed(delay) = self.notify.hint(feed, now) else {
+            return None;
         };
+        let why = match delay.cause {
+            DelayCause::HostPause => "its host asked to be left alone (Retry-After or 429)",
+            DelayCause::Gone => "its publisher says that it is gone for good (410)",
+            DelayCause::Quota => "it is at its quota, and nothing more of it can be stored",
+            DelayCause::Budget => "the hints before this one brought nothing new",
+        };
+        let (at, secs) = (delay.until.rfc3339(), delay.until.secs_since(now));
+        let since = delay
+            .since
+            .map(|since| format!(", since {}", since.rfc3339()))
+            .unwrap_or_default();
+        let why = format!(
+            "`{name}` is not polled before {at}, in {secs} s: {why}{since}. This hint waits until then"
+        );
         tracing::debug!(feed.name = %name, "A publish hint leads to no poll now: {why}");
-        Some(UnheededHint { why, retry_after })
+        Some(why)
     }
 
     async fn change(
@@ -291,7 +265,13 @@ impl Hub {
         self.check_address(&change.callback, ["hub.callback", "hub.callback"])?;
         let mut registrations = Vec::with_capacity(change.topics.len());
         for topic in &change.topics {
-            let subject = self.subject(topic, sender, change.mode).await?;
+            let ask = TopicAsk {
+                spelt: topic,
+                mode: change.mode,
+                format: change.format.as_deref(),
+                accept: sender.accept.as_deref(),
+            };
+            let subject = self.subject(ask, sender).await?;
             registrations.push((subject.key(&change.callback), subject));
         }
         self.admit(&registrations, &change.callback, sender)?;
@@ -365,156 +345,6 @@ impl Hub {
         Ok(())
     }
 
-    /// The topic that a spelling means: that of an old address, or one of ours.
-    async fn subject(
-        &self,
-        spelt: &str,
-        sender: &HubSender,
-        mode: Mode,
-    ) -> Result<Subject, HubAnswer> {
-        let principal = self.principal_for(spelt, sender).await?;
-        match self
-            .resolve_legacy(spelt, sender, principal.as_ref())
-            .await?
-        {
-            Some(subject) => Ok(subject),
-            None => Ok(self.resolve(spelt, sender, mode, principal.as_ref())?),
-        }
-    }
-
-    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical
-    /// URL. One of a feed that is not served any more can still be unsubscribed from.
-    fn resolve(
-        &self,
-        spelt: &str,
-        sender: &HubSender,
-        mode: Mode,
-        principal: Option<&Principal>,
-    ) -> Result<Subject, RefusedForm> {
-        let site = self.shared.readers.site();
-        let Topic {
-            name,
-            order,
-            filter,
-            representation,
-            secret,
-        } = site.topic(spelt).ok_or(RefusedForm::UnknownTopic(
-            "take the rel=self URL of a feed served here, without other parameters",
-        ))?;
-        let catalog = self.shared.gate.catalog.snapshot();
-        // While there is a private feed, nobody unknown is told which names there are.
-        let is_hiding = catalog.has_private();
-        let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
-            (Some(feed), _) if is_open_to(feed, principal) => feed.no,
-            (None, Some(withdrawn)) if mode == Mode::Unsubscribe => withdrawn,
-            (None, Some(_)) if !is_hiding => return Err(RefusedForm::GoneTopic),
-            _ if is_hiding && principal.is_none() => return Err(RefusedForm::Unauthenticated),
-            _ => return Err(RefusedForm::UnknownTopic("there is no such feed")),
-        };
-        if sender.scope.as_ref().is_some_and(|scope| *scope != name) {
-            return Err(RefusedForm::UnknownTopic("this is the hub of another feed"));
-        }
-        if !representation.is_pushed() {
-            return Err(RefusedForm::UnknownTopic(
-                "this representation is not pushed",
-            ));
-        }
-        if !order.is_to_sync_by() {
-            return Err(RefusedForm::UnknownTopic(
-                "posts come in anywhere by `published`; take the order modified or created",
-            ));
-        }
-        if order.reverse {
-            return Err(RefusedForm::UnknownTopic(
-                "a feed grows at its new end; take the order without `-`",
-            ));
-        }
-        let by = (order, &filter);
-        let topic = match &secret {
-            Some(token) => site
-                .below_secret(token)
-                .topic_url(&name, representation, by),
-            None => site.topic_url(&name, representation, by),
-        };
-        Ok(Subject {
-            view: View {
-                feed,
-                order,
-                filter,
-            },
-            representation,
-            topic,
-            spelt: spelt.to_owned(),
-            principal: principal.map(Principal::id),
-        })
-    }
-
-    /// The principal who asks for a topic: whom the secret in it makes known, else the sender.
-    async fn principal_for(
-        &self,
-        spelt: &str,
-        sender: &HubSender,
-    ) -> Result<Option<Principal>, HubAnswer> {
-        let topic = self.shared.readers.site().topic(spelt);
-        let Some(token) = topic.and_then(|topic| topic.secret) else {
-            return Ok(sender.principal.clone());
-        };
-        let credentials = Credentials::SecretUrl(Secret::new(token));
-        let auth = &self.shared.gate.auth;
-        match auth.check(&credentials, sender.address).await {
-            AuthVerdict::Known(principal) => Ok(Some(principal)),
-            AuthVerdict::SlowDown { secs } => Err(slow_down(Duration::from_secs(secs))),
-            AuthVerdict::Busy => Err(HubAnswer::busy("the hub is very busy")),
-            AuthVerdict::Refused | AuthVerdict::Anonymous => {
-                Err(RefusedForm::UnknownTopic("there is no such feed").into())
-            }
-        }
-    }
-
-    /// The topic that the address of an old feed means, when it is one before which we stand:
-    /// documents of the format that its publisher writes.
-    async fn resolve_legacy(
-        &self,
-        spelt: &str,
-        sender: &HubSender,
-        principal: Option<&Principal>,
-    ) -> Result<Option<Subject>, HubAnswer> {
-        let catalog = self.shared.gate.catalog.snapshot();
-        let Some(feed) = catalog.by_legacy_url(spelt) else {
-            return Ok(None);
-        };
-        let Some(place) = &feed.settings.legacy else {
-            return Ok(None);
-        };
-        if !is_open_to(feed, principal) {
-            let refused = match principal {
-                None => RefusedForm::Unauthenticated,
-                Some(_) => RefusedForm::UnknownTopic("there is no such feed"),
-            };
-            return Err(refused.into());
-        }
-        let name = &feed.settings.name;
-        if sender.scope.as_ref().is_some_and(|scope| scope != name) {
-            return Err(RefusedForm::UnknownTopic("this is the hub of another feed").into());
-        }
-        let Some(document) = self.shared.store.document(feed.no).await? else {
-            return Err(HubAnswer::busy(
-                "this feed has not been read from its origin yet",
-            ));
-        };
-        let Some(representation) = pushed(document.syntax) else {
-            let why = "documents of its format (CDF, or no feed) are not pushed; take the feed in Atom or JSON, as /feeds lists it";
-            return Err(RefusedForm::UnknownTopic(why).into());
-        };
-        Ok(Some(Subject {
-            view: View::all(feed.no, Order::default()),
-            representation,
-            topic: place.url.to_string(),
-            spelt: spelt.to_owned(),
-            principal: principal.map(Principal::id),
-        }))
-    }
-
     async fn pending(
         &self,
         change: &SubscriptionRequest,
@@ -522,6 +352,9 @@ impl Hub {
         grant: &lease::Grant,
     ) -> Result<Pending, HubAnswer> {
         let now = self.shared.now();
+        let wishes = PushWishes {
+            deletions: change.wishes.deletions.or(subject.deletions),
+        };
         let dialect = if is_legacy(change) {
             Dialect::Legacy
         } else {
@@ -534,9 +367,10 @@ impl Hub {
             secret: change.secret.clone(),
             algo: change.algo.unwrap_or(Algo::usual(dialect)),
             verify_token: change.verify_token.clone(),
+            wishes: wishes.clone(),
         });
-        let (intent, start) = match change.mode {
-            Mode::Unsubscribe => (Intent::Unsubscribe { target }, Start::Head(None)),
+        let (intent, (start, scanned)) = match change.mode {
+            Mode::Unsubscribe => (Intent::Unsubscribe { target }, (Start::Head(None), None)),
             Mode::Subscribe => {
                 let auto_refresh = is_legacy(change) && !grant.asked;
                 let lease = LeaseTerms {
@@ -544,8 +378,8 @@ impl Hub {
                     auto_refresh,
                 };
                 let start = match &change.since {
-                    Some(cursor) => Start::Given(cursor.clone()),
-                    None => self.start_of(subject).await?,
+                    Some(cursor) => (Start::Given(cursor.clone()), None),
+                    None => self.start_of(subject, &wishes).await?,
                 };
                 (Intent::Subscribe { target, lease }, start)
             }
@@ -565,13 +399,20 @@ impl Hub {
             give_up_at,
             start,
             principal: subject.principal,
+            scanned,
         })
     }
 
-    /// The start of who names none: the newest item now.
-    async fn start_of(&self, subject: &Subject) -> Result<Start, StoreError> {
-        let (view, principal) = (&subject.view, subject.principal);
-        Ok(Start::Head(self.shared.head_for(view, principal).await?))
+    /// The start of who names none: the newest item now, and the position behind it, where that is
+    /// another.
+    async fn start_of(
+        &self,
+        subject: &Subject,
+        wishes: &PushWishes,
+    ) -> Result<(Start, Option<String>), StoreError> {
+        let start = self.shared.start_for(subject, wishes).await?;
+        let (acked, scanned) = start.map(|it| (it.acked, it.scanned)).unzip();
+        Ok((Start::Head(acked), scanned.flatten()))
     }
 
     /// Hands a command to the subscription's task, started if there is none, and waits until it is
@@ -597,11 +438,11 @@ impl Hub {
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let command = SubscriptionCommand {
+            let command = Box::new(SubscriptionCommand {
                 pending: pending.clone(),
                 kept,
                 verdict: sync.then_some(tell),
-            };
+            });
             let sent = match self.shared.roster.way(&key, applicant, room) {
                 Way::Full => {
                     return Err(HubAnswer::busy(
@@ -612,7 +453,7 @@ impl Hub {
                 Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = new.mailbox.try_send(command).is_ok();
-                    let place = TaskPlace::new(&self.shared, key.clone(), &new);
+                    let place = TaskPlace::new(&self.shared, &new);
                     let (view, form) = (subject.view.clone(), subject.representation.name());
                     let task = subscription_task::begin(place, view, form, new.commands);
                     self.start_one(&key.topic, task);
@@ -630,27 +471,6 @@ impl Hub {
     }
 }
 
-/// A topic of ours: what is pushed, and its canonical URL.
-struct Subject {
-    view: View,
-    representation: Representation,
-    topic: String,
-    /// The topic as the subscriber spelt it.
-    spelt: String,
-    /// The principal who asks for it.
-    principal: Option<PrincipalId>,
-}
-
-impl Subject {
-    /// The identity of a subscription to it.
-    fn key(&self, address: &str) -> Key {
-        Key {
-            topic: self.topic.clone(),
-            address: address.to_owned(),
-        }
-    }
-}
-
 /// The sender of a request to the hub.
 struct HubSender {
     /// The feed whose hub was asked; `None` for that of all feeds.
@@ -658,6 +478,8 @@ struct HubSender {
     principal: Option<Principal>,
     address: Option<IpAddr>,
     net: ClientNet,
+    /// The media types that it accepts, as it wrote them.
+    accept: Option<String>,
 }
 
 impl HubSender {
@@ -667,6 +489,7 @@ impl HubSender {
             principal: request.extensions().get().cloned(),
             address,
             net: ClientNet::of(address),
+            accept: fields::list_value(request.headers(), &ACCEPT).map(Cow::into_owned),
         }
     }
 }

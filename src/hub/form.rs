@@ -3,8 +3,10 @@
 
 use super::signature;
 use crate::{
-    feed::position::Position, layers::public_address::is_public, secret::Secret,
-    store::subscriptions::Algo,
+    feed::{position::Position, view::Deletions},
+    layers::public_address::is_public,
+    secret::Secret,
+    store::subscriptions::{Algo, PushWishes},
 };
 use http::StatusCode;
 use percent_encoding::percent_decode;
@@ -61,6 +63,10 @@ pub(super) struct SubscriptionRequest {
     pub(super) algo: Option<Algo>,
     /// The cursor of `hub.since`.
     pub(super) since: Option<String>,
+    /// The wishes for pushes.
+    pub(super) wishes: PushWishes,
+    /// The form that is wished, as it was spelt.
+    pub(super) format: Option<String>,
 }
 
 /// Which way.
@@ -102,6 +108,8 @@ pub(super) enum RefusedForm {
     },
     #[error("`hub.topic` (in rssCloud `url1`) is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
+    #[error("`format` must be one of {0}")]
+    UnknownFormat(String),
     #[error("`hub.topic` needs credentials. Send a user and password, a token, or WSSE")]
     Unauthenticated,
     #[error("the feed of `hub.topic` is gone. The operator has removed it")]
@@ -123,9 +131,11 @@ impl RefusedForm {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::HintsOff => StatusCode::FORBIDDEN,
             Self::GoneTopic => StatusCode::GONE,
-            Self::Missing(_) | Self::Twice(_) | Self::NotText(_) | Self::Bad { .. } => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::Missing(_)
+            | Self::Twice(_)
+            | Self::NotText(_)
+            | Self::UnknownFormat(_)
+            | Self::Bad { .. } => StatusCode::BAD_REQUEST,
         }
     }
 }
@@ -252,6 +262,8 @@ impl Form {
             lease: self.one("hub.lease_seconds")?.map(str::to_owned),
             algo: self.algo()?,
             since: self.since()?,
+            wishes: self.wishes()?,
+            format: self.extension("format", "hub.format")?.map(str::to_owned),
         })
     }
 
@@ -317,6 +329,25 @@ impl Form {
         given.map(known).transpose()
     }
 
+    /// The one value of an extension of ours, with the prefix of the protocol or without it.
+    fn extension(
+        &self,
+        name: &'static str,
+        prefixed: &'static str,
+    ) -> Result<Option<&str>, RefusedForm> {
+        match (self.filled(prefixed)?, self.filled(name)?) {
+            (Some(one), Some(other)) if one != other => Err(RefusedForm::Twice(name)),
+            (one, other) => Ok(one.or(other)),
+        }
+    }
+
+    fn wishes(&self) -> Result<PushWishes, RefusedForm> {
+        let deletions = self.extension("deletions", "hub.deletions")?;
+        Ok(PushWishes {
+            deletions: deletions.map(self::deletions).transpose()?,
+        })
+    }
+
     /// A cursor that can be read in full. A moment or a damaged cursor would leave the subscriber
     /// guessing what the first push follows on.
     fn since(&self) -> Result<Option<String>, RefusedForm> {
@@ -351,6 +382,15 @@ impl Form {
     }
 }
 
+/// The wish for items that are gone.
+pub(super) fn deletions(text: &str) -> Result<Deletions, RefusedForm> {
+    match text {
+        "announce" => Ok(Deletions::Announce),
+        "omit" => Ok(Deletions::Omit),
+        _ => Err(bad("deletions", "must be announce or omit")),
+    }
+}
+
 /// A form's text: `+` is a space, the rest is percent-encoded UTF-8.
 fn text(raw: &[u8]) -> Option<String> {
     let spaced: Cow<'_, [u8]> = if raw.contains(&b'+') {
@@ -378,7 +418,7 @@ fn check_callback(text: &str) -> Result<(), RefusedForm> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(bad(
             NAME,
-            "must not contain a user name or password. Use a path that nobody can guess",
+            "must not contain a user name or password. Use a path that cannot be guessed",
         ));
     }
     match text.parse::<http::Uri>() {

@@ -2,16 +2,16 @@
 //! is carried, and not when to try again.
 
 use super::{
-    Shared,
+    ChainStart, Shared,
     deliver::{Delivered, Delivery, NotTaken, way_to},
     places::Errand,
 };
 use crate::{
     auth::PrincipalId,
-    feed::{cursor::Toc, record::FeedNo, view::View},
+    feed::{cursor::Toc, view::View},
     readers::{ReadError, ReadRequest},
     render::{Representation, Site},
-    store::subscriptions::Target,
+    store::subscriptions::{Progress, PushWishes, Target},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -20,8 +20,8 @@ use std::{sync::Arc, time::Duration};
 pub(super) struct Push {
     pub(super) view: View,
     pub(super) representation: Representation,
-    /// The stored cursor; `None` until the feed is served.
-    pub(super) acked: Option<String>,
+    /// The stored position; `None` until the feed is served.
+    pub(super) place: Option<PushPlace>,
     pub(super) items_max: usize,
     /// The address that its body calls its own, where that is not the canonical one.
     pub(super) own_url: Option<Arc<str>>,
@@ -36,13 +36,45 @@ pub(super) struct Push {
     pub(super) target: Target,
 }
 
+/// The place of a subscription in its view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PushPlace {
+    /// The last cursor that was pushed.
+    pub(super) acked: String,
+    /// The cursor after which the view is read: behind what was hidden since.
+    pub(super) position: String,
+}
+
+impl PushPlace {
+    pub(super) fn of(progress: &Progress) -> Option<Self> {
+        Some(Self {
+            acked: progress.acked.clone()?,
+            position: progress.position()?.to_owned(),
+        })
+    }
+
+    /// The read of the push that comes next.
+    pub(super) fn reading(
+        &self,
+        view: View,
+        representation: Representation,
+        max: usize,
+        own_url: Option<Arc<str>>,
+        wishes: &PushWishes,
+    ) -> ReadRequest {
+        ReadRequest::push(view, representation, &self.position, max, own_url)
+            .following(&self.acked)
+            .with_deletions(wishes.deletions)
+    }
+}
+
 /// End of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PushOutcome {
     /// Nothing stands after the cursor, or the feed is not served yet.
     Nothing,
-    /// The feed is served now; this is the cursor that the subscription starts from.
-    Settled(String),
+    /// The feed is served now; this is where the subscription starts.
+    Settled(ChainStart),
     /// The position has moved.
     Advanced(Advance),
     /// The target wants no more (HUB-21).
@@ -62,6 +94,8 @@ pub(super) enum PushOutcome {
 pub(super) struct Advance {
     pub(super) from: String,
     pub(super) to: String,
+    /// The position behind hidden items, where that is not `to`.
+    pub(super) scanned: Option<String>,
     /// True while more is waiting.
     pub(super) more: bool,
     /// Readers whom the target serves, as far as it says so.
@@ -69,7 +103,7 @@ pub(super) struct Advance {
 }
 
 // Decides: What is pushed, and when is it read?
-/// Delivers the page after `push.acked`, when there is one.
+/// Delivers the page after `push.place`, when there is one.
 pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
     match attempt(&shared, push).await {
         Ok(outcome) => outcome,
@@ -87,10 +121,14 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let Some(link) = shared.link(&push) else {
         return Ok(PushOutcome::Nothing);
     };
-    let Some(acked) = push.acked else {
+    let Some(stored) = push.place else {
         let read = shared.gate.still_reads(push.principal, push.view.feed);
         return match read {
-            Some(read) => settle(shared, read).await,
+            Some(feed) => {
+                let view = View { feed, ..push.view };
+                let wishes = push.target.wishes();
+                settle(shared, &view, push.representation, &wishes).await
+            }
             None => Ok(PushOutcome::Nothing),
         };
     };
@@ -115,26 +153,32 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let view = View { feed, ..push.view };
     // Read only now: what was newest when we queued may be old by the time there is room.
     let (form, own_url) = (push.representation, push.own_url);
-    let reading = ReadRequest::push(view, form, &acked, push.items_max, own_url);
+    let wishes = push.target.wishes();
+    let reading = stored.reading(view, form, push.items_max, own_url, &wishes);
     let reading = reading.seen_from(push.site);
+    let PushPlace { acked, position } = stored;
     let page = shared.readers.read(&reading).await?;
-    if !page.lies_beyond(&acked) {
+    if !page.lies_beyond(&position) {
         return Ok(PushOutcome::Nothing);
     }
+    let behind = page.goes_on_at().to_owned();
     let mut advance = Advance {
         from: acked.clone(),
         to: page.last_cursor.clone(),
+        scanned: page.scanned.clone(),
         more: page.more,
         on_behalf_of: push.on_behalf_of,
     };
     if page.count == 0 {
-        // In a form without tombstones a page may be empty and yet lie further on.
+        // Everything in it may be hidden, and yet it lies further on. The chain stays: nothing was
+        // pushed.
+        (advance.to, advance.scanned) = (acked.clone(), Some(behind).filter(|it| *it != acked));
         return Ok(PushOutcome::Advanced(advance));
     }
     if !way.carries_items() {
         // Read before the target hears of it: what comes later is another change.
         if let Some(head) = shared.head(reading.view()).await? {
-            (advance.to, advance.more) = (head, false);
+            (advance.to, advance.scanned, advance.more) = (head, None, false);
         }
     }
     let delivery = Delivery {
@@ -175,10 +219,18 @@ fn word(delivered: &Delivered) -> &'static str {
 }
 
 /// The first position of a subscription that was made before its feed was served.
-async fn settle(shared: &Shared, feed: FeedNo) -> Result<PushOutcome, ReadError> {
-    let record = shared.store.feed(feed).await?;
-    Ok(record
-        .completeness
-        .first_cursor
-        .map_or(PushOutcome::Nothing, PushOutcome::Settled))
+async fn settle(
+    shared: &Shared,
+    view: &View,
+    representation: Representation,
+    wishes: &PushWishes,
+) -> Result<PushOutcome, ReadError> {
+    let record = shared.store.feed(view.feed).await?;
+    let Some(first) = record.completeness.first_cursor else {
+        return Ok(PushOutcome::Nothing);
+    };
+    let start = shared
+        .chain_start(view, representation, wishes, first)
+        .await?;
+    Ok(PushOutcome::Settled(start))
 }

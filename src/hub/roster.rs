@@ -8,9 +8,9 @@ use crate::{
     locks::lock,
 };
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{
-        Mutex, MutexGuard,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -66,16 +66,23 @@ pub struct FailingSubscriber {
 /// The tasks at work.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
-    entries: Mutex<HashMap<Key, Entry>>,
+    book: Mutex<Book>,
     tickets: AtomicU64,
+}
+
+/// The entries, and the counts of those that are not verified.
+#[derive(Debug, Default)]
+struct Book {
+    entries: HashMap<Arc<Key>, Entry>,
+    unverified: Unverified,
 }
 
 #[derive(Debug)]
 struct Entry {
-    mailbox: mpsc::Sender<SubscriptionCommand>,
+    mailbox: Mailbox,
     applicant: Applicant,
     /// The host that it counts for while it is not verified.
-    host: Box<str>,
+    host: Arc<str>,
     ticket: Ticket,
     failing: Option<FailingSubscriber>,
     /// Cancelled when it is to give way.
@@ -89,7 +96,16 @@ impl Entry {
             Standing::Unverified | Standing::Unanswered
         ) && !self.leave.is_cancelled()
     }
+
+    /// True for one that may give way: its callback did not confirm it.
+    fn is_hopeless(&self) -> bool {
+        self.applicant.standing == Standing::Unanswered && !self.leave.is_cancelled()
+    }
 }
+
+/// The way of commands to a task. A queue of commands themselves would have room for 32 from the
+/// start.
+pub(super) type Mailbox = mpsc::Sender<Box<SubscriptionCommand>>;
 
 /// A subscription that asks for its place.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +123,7 @@ pub(super) struct Ticket(u64);
 /// A way to a subscription's task.
 pub(super) enum Way {
     /// There is one; here is its mailbox.
-    Known(mpsc::Sender<SubscriptionCommand>),
+    Known(Mailbox),
     /// There was none: start one.
     New(NewTask),
     /// There was none, and no room for another.
@@ -116,8 +132,9 @@ pub(super) enum Way {
 
 /// A task to start.
 pub(super) struct NewTask {
-    pub(super) commands: mpsc::Receiver<SubscriptionCommand>,
-    pub(super) mailbox: mpsc::Sender<SubscriptionCommand>,
+    pub(super) key: Arc<Key>,
+    pub(super) commands: mpsc::Receiver<Box<SubscriptionCommand>>,
+    pub(super) mailbox: Mailbox,
     pub(super) ticket: Ticket,
     pub(super) client: ClientNet,
     pub(super) leave: CancellationToken,
@@ -132,20 +149,20 @@ const HOST_SHARE: usize = 4;
 const MAILBOX_COMMANDS: usize = 4;
 
 impl Roster {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Entry>> {
-        lock(&self.entries)
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        lock(&self.book)
     }
 
     /// The way to a subscription. A new one takes its place at once, so that two requests never
     /// start two tasks. Where there is no room for it, one that was not confirmed by its callback
     /// gives way.
     pub(super) fn way(&self, key: &Key, applicant: Applicant, room: Room) -> Way {
-        let mut entries = self.lock();
-        if let Some(entry) = entries.get(key) {
+        let mut book = self.lock();
+        if let Some(entry) = book.entries.get(key) {
             return Way::Known(entry.mailbox.clone());
         }
-        let host = Destination::of(&key.address).host;
-        if !make_room(&mut entries, applicant, &host, room) {
+        let host: Arc<str> = Destination::of(&key.address).host.into();
+        if !book.make_room(applicant, &host, room) {
             return Way::Full;
         }
         let (mailbox, commands) = mpsc::channel(MAILBOX_COMMANDS);
@@ -159,8 +176,11 @@ impl Roster {
             failing: None,
             leave: leave.clone(),
         };
-        entries.insert(key.clone(), entry);
+        let key = Arc::new(key.clone());
+        book.unverified.join(&key, &entry);
+        book.entries.insert(key.clone(), entry);
         Way::New(NewTask {
+            key,
             commands,
             mailbox,
             ticket,
@@ -171,27 +191,37 @@ impl Roster {
 
     /// True for a subscription that is verified.
     pub(super) fn is_verified(&self, key: &Key) -> bool {
-        self.lock().get(key).is_some_and(|entry| {
+        self.lock().entries.get(key).is_some_and(|entry| {
             matches!(entry.applicant.standing, Standing::Well | Standing::Failing)
         })
     }
 
     pub(super) fn knows(&self, key: &Key) -> bool {
-        self.lock().contains_key(key)
+        self.lock().entries.contains_key(key)
     }
 
     /// Notes the standing of a subscription.
     pub(super) fn note(&self, key: &Key, ticket: Ticket, standing: Standing) {
-        if let Some(entry) = self
-            .lock()
-            .get_mut(key)
-            .filter(|entry| entry.ticket == ticket)
-        {
-            // That a callback is not asked is known here alone.
-            if (entry.applicant.standing, standing) != (Standing::Unanswered, Standing::Unverified)
-            {
-                entry.applicant.standing = standing;
-            }
+        let mut book = self.lock();
+        let Book {
+            entries,
+            unverified,
+        } = &mut *book;
+        let Some((key, _)) = entries.get_key_value(key) else {
+            return;
+        };
+        let key = key.clone();
+        let Some(entry) = entries
+            .get_mut(&key)
+            .filter(|entry| entry.ticket == ticket && entry.applicant.standing != standing)
+        else {
+            return;
+        };
+        // That a callback is not asked is known here alone.
+        if (entry.applicant.standing, standing) != (Standing::Unanswered, Standing::Unverified) {
+            unverified.leave(entry);
+            entry.applicant.standing = standing;
+            unverified.join(&key, entry);
         }
     }
 
@@ -205,6 +235,7 @@ impl Roster {
     ) {
         if let Some(entry) = self
             .lock()
+            .entries
             .get_mut(key)
             .filter(|entry| entry.ticket == ticket)
         {
@@ -219,7 +250,7 @@ impl Roster {
     /// The subscriptions of every feed whose pushes are not taken, so many of each at most.
     pub(super) fn failing(&self, of_feed_max: usize) -> HashMap<FeedNo, Vec<FailingSubscriber>> {
         let mut all: HashMap<FeedNo, Vec<FailingSubscriber>> = HashMap::new();
-        for entry in self.lock().values() {
+        for entry in self.lock().entries.values() {
             let Some(failing) = &entry.failing else {
                 continue;
             };
@@ -236,16 +267,21 @@ impl Roster {
 
     /// Forgets a task that ends, unless its successor is already there.
     pub(super) fn remove(&self, key: &Key, ticket: Ticket) {
-        let mut entries = self.lock();
-        if entries.get(key).is_some_and(|entry| entry.ticket == ticket) {
-            entries.remove(key);
+        let mut book = self.lock();
+        if book
+            .entries
+            .get(key)
+            .is_some_and(|entry| entry.ticket == ticket)
+            && let Some(entry) = book.entries.remove(key)
+        {
+            book.unverified.leave(&entry);
         }
     }
 
     /// The counts of every feed that has a subscription.
     pub(super) fn counts(&self) -> HashMap<FeedNo, SubscriptionCounts> {
         let mut counts: HashMap<FeedNo, SubscriptionCounts> = HashMap::new();
-        for entry in self.lock().values() {
+        for entry in self.lock().entries.values() {
             let feed = counts.entry(entry.applicant.feed).or_default();
             match entry.applicant.standing {
                 Standing::Unverified | Standing::Unanswered => feed.pending += 1,
@@ -259,53 +295,119 @@ impl Roster {
     }
 }
 
-/// True for an entry that counts towards a limit.
-type IsCounted<'a> = &'a dyn Fn(&Entry) -> bool;
-
-/// Makes room for one more, if there is any: each limit that is reached lets the oldest go that it
-/// counts and that is not confirmed.
-fn make_room(
-    entries: &mut HashMap<Key, Entry>,
-    applicant: Applicant,
-    host: &str,
-    room: Room,
-) -> bool {
-    let mut has_room = entries.len() < room.subscriptions_max || let_go(entries, |_| true);
-    if applicant.standing == Standing::Unverified {
-        let max = room.unverified_max;
-        let counted = |entries: &HashMap<Key, Entry>, is_counted: &dyn Fn(&Entry) -> bool| {
-            entries
-                .values()
-                .filter(|entry| entry.is_unverified() && is_counted(entry))
-                .count()
-        };
-        let of_client = |entry: &Entry| entry.applicant.client == applicant.client;
-        let of_host = |entry: &Entry| &*entry.host == host;
-        let limits: [(usize, IsCounted<'_>); 3] = [
-            ((max / CLIENT_SHARE).max(1), &of_client),
-            ((max / HOST_SHARE).max(1), &of_host),
-            (max, &|_| true),
-        ];
-        for (most, is_counted) in limits {
-            has_room =
-                has_room && (counted(entries, is_counted) < most || let_go(entries, is_counted));
-        }
-    }
-    has_room
+/// Subscriptions that are not verified, counted for what limits them. A look at a limit costs the
+/// same however many there are.
+#[derive(Debug, Default)]
+struct Unverified {
+    all: Share,
+    of_client: HashMap<ClientNet, Share>,
+    of_host: HashMap<Arc<str>, Share>,
+    /// Those that may give way, by ticket.
+    hopeless: HashMap<u64, Arc<Key>>,
 }
 
-/// Lets the oldest go that was not confirmed, of those that count. False when there is none.
-fn let_go(entries: &mut HashMap<Key, Entry>, is_counted: impl Fn(&Entry) -> bool) -> bool {
-    let hopeless = |entry: &&Entry| {
-        entry.applicant.standing == Standing::Unanswered
-            && !entry.leave.is_cancelled()
-            && is_counted(entry)
-    };
-    let oldest = entries
-        .values()
-        .filter(hopeless)
-        .min_by_key(|entry| entry.ticket.0);
-    oldest.map(|entry| entry.leave.cancel()).is_some()
+/// A part of them.
+#[derive(Debug, Default)]
+struct Share {
+    count: usize,
+    /// Tickets of those that may give way; the lowest is the oldest.
+    hopeless: BTreeSet<u64>,
+}
+
+impl Share {
+    fn join(&mut self, entry: &Entry) {
+        self.count += 1;
+        if entry.is_hopeless() {
+            self.hopeless.insert(entry.ticket.0);
+        }
+    }
+
+    fn leave(&mut self, entry: &Entry) {
+        self.count -= 1;
+        self.hopeless.remove(&entry.ticket.0);
+    }
+}
+
+impl Unverified {
+    fn join(&mut self, key: &Arc<Key>, entry: &Entry) {
+        if !entry.is_unverified() {
+            return;
+        }
+        self.all.join(entry);
+        let of_client = self.of_client.entry(entry.applicant.client);
+        of_client.or_default().join(entry);
+        self.of_host
+            .entry(entry.host.clone())
+            .or_default()
+            .join(entry);
+        if entry.is_hopeless() {
+            self.hopeless.insert(entry.ticket.0, key.clone());
+        }
+    }
+
+    fn leave(&mut self, entry: &Entry) {
+        if !entry.is_unverified() {
+            return;
+        }
+        self.all.leave(entry);
+        if let Some(share) = self.of_client.get_mut(&entry.applicant.client) {
+            share.leave(entry);
+            if share.count == 0 {
+                self.of_client.remove(&entry.applicant.client);
+            }
+        }
+        if let Some(share) = self.of_host.get_mut(&entry.host) {
+            share.leave(entry);
+            if share.count == 0 {
+                self.of_host.remove(&entry.host);
+            }
+        }
+        self.hopeless.remove(&entry.ticket.0);
+    }
+}
+
+impl Book {
+    /// Makes room for one more, if there is any: each limit that is reached lets the oldest go that
+    /// it counts and that is not confirmed.
+    fn make_room(&mut self, applicant: Applicant, host: &str, room: Room) -> bool {
+        if self.entries.len() >= room.subscriptions_max
+            && !self.let_go(self.unverified.all.hopeless.first().copied())
+        {
+            return false;
+        }
+        if applicant.standing != Standing::Unverified {
+            return true;
+        }
+        let max = room.unverified_max;
+        let of_client = self.unverified.of_client.get(&applicant.client);
+        let (count, oldest) = count_and_oldest(of_client);
+        if count >= (max / CLIENT_SHARE).max(1) && !self.let_go(oldest) {
+            return false;
+        }
+        let (count, oldest) = count_and_oldest(self.unverified.of_host.get(host));
+        if count >= (max / HOST_SHARE).max(1) && !self.let_go(oldest) {
+            return false;
+        }
+        let (count, oldest) = count_and_oldest(Some(&self.unverified.all));
+        count < max || self.let_go(oldest)
+    }
+
+    /// Lets one go. False when there is none.
+    fn let_go(&mut self, ticket: Option<u64>) -> bool {
+        let key = ticket.and_then(|ticket| self.unverified.hopeless.get(&ticket).cloned());
+        let Some(entry) = key.and_then(|key| self.entries.get(&key)) else {
+            return false;
+        };
+        self.unverified.leave(entry);
+        entry.leave.cancel();
+        true
+    }
+}
+
+fn count_and_oldest(share: Option<&Share>) -> (usize, Option<u64>) {
+    share.map_or((0, None), |share| {
+        (share.count, share.hopeless.first().copied())
+    })
 }
 
 /// Subscriptions that may be on the roster.

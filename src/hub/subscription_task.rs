@@ -34,11 +34,14 @@ mod verification;
 
 mod pushing;
 
+#[cfg(test)]
+mod tests;
+
 /// A subscription at work.
 pub(super) struct SubscriptionTask {
     place: TaskPlace,
     row: SubscriptionRow,
-    commands: mpsc::Receiver<SubscriptionCommand>,
+    commands: mpsc::Receiver<Box<SubscriptionCommand>>,
     catalog: watch::Receiver<Arc<CatalogSnapshot>>,
     accounts: watch::Receiver<AccountsInForce>,
     verification: Verification,
@@ -57,7 +60,7 @@ impl SubscriptionTask {
         place: TaskPlace,
         mut sub: Subscription,
         mut progress: Progress,
-        commands: mpsc::Receiver<SubscriptionCommand>,
+        commands: mpsc::Receiver<Box<SubscriptionCommand>>,
     ) -> Self {
         if progress.attempts.failed == 0 {
             // An acknowledgement clears the count only; what belongs to an older failure is over
@@ -96,17 +99,18 @@ impl SubscriptionTask {
         }
         let ended = self.work().await;
         if stop.is_cancelled() {
-            self.finish_push().await;
+            Box::pin(self.finish_push()).await;
         } else {
             match ended {
                 WorkEnd::Over => {}
-                WorkEnd::Withdrawn => self.withdraw().await,
-                WorkEnd::GivesWay => self.give_way().await,
+                WorkEnd::Withdrawn => Box::pin(self.withdraw()).await,
+                WorkEnd::GivesWay => Box::pin(self.give_way()).await,
             }
         }
     }
 
-    /// Does what is next, until there is nothing more to do.
+    /// Does what is next, until there is nothing more to do. All but the wait is in memory of its
+    /// own while it lasts: thousands wait at once, and few do anything else.
     async fn work(&mut self) -> WorkEnd {
         let (stop, leave) = (self.place.shared.stop.clone(), self.place.leave.clone());
         loop {
@@ -114,18 +118,18 @@ impl SubscriptionTask {
             let now = self.place.shared.now();
             if let Some(Jump::Back(by)) = self.clock.look(now.micros()) {
                 set_back::bring_forward(&mut self.row.sub, &mut self.row.progress, by, now);
-                self.row.save().await;
+                Box::pin(self.row.save()).await;
             }
             let (sub, progress) = (&self.row.sub, &self.row.progress);
             match next_step::next(sub, progress, self.offer(), self.under_way(), now) {
-                NextStep::Save => self.row.save().await,
-                NextStep::Expire => self.expire().await,
-                NextStep::GiveUp => self.refused("it did not answer in time").await,
+                NextStep::Save => Box::pin(self.row.save()).await,
+                NextStep::Expire => Box::pin(self.expire()).await,
+                NextStep::GiveUp => Box::pin(self.refused("it did not answer in time")).await,
                 NextStep::Ask => self.ask(),
                 NextStep::Refresh => self.refresh(now),
                 NextStep::Follow => self.follow(),
                 NextStep::Push => self.start_push(),
-                NextStep::Deny => self.deny().await,
+                NextStep::Deny => Box::pin(self.deny()).await,
                 NextStep::Withdraw => return WorkEnd::Withdrawn,
                 NextStep::End => return WorkEnd::Over,
                 NextStep::Wait(until) => {
@@ -135,9 +139,9 @@ impl SubscriptionTask {
                         biased;
                         () = stop.cancelled() => return WorkEnd::Over,
                         () = leave.cancelled(), if self.row.sub.lease.is_none() => return WorkEnd::GivesWay,
-                        Some(command) = self.commands.recv() => self.accept(command).await,
-                        answered = or_never(&mut self.verification.question) => self.answered(answered).await,
-                        outcome = or_never(&mut self.pushing.push) => self.pushed(outcome).await,
+                        Some(command) = self.commands.recv() => Box::pin(self.accept(*command)).await,
+                        answered = or_never(&mut self.verification.question) => Box::pin(self.answered(answered)).await,
+                        outcome = or_never(&mut self.pushing.push) => Box::pin(self.pushed(outcome)).await,
                         () = or_never(&mut self.pushing.follow) => self.pushing.is_behind = true,
                         Ok(()) = self.catalog.changed() => self.look_at_offer(),
                         Ok(()) = self.accounts.changed() => self.look_at_offer(),
@@ -229,7 +233,7 @@ impl SubscriptionTask {
     /// (W-10, SF-131). A callback that never confirmed is told nothing.
     async fn deny(&mut self) {
         let (host, topic) = (self.row.host(), self.row.shown_topic());
-        info!(callback.host = %host, "`{topic}` at {host} ends: who subscribed may not read it any more");
+        info!(callback.host = %host, "The subscription of {host} to `{topic}` ends: its user may not read the feed any more");
         let target = self.row.sub.target.clone();
         self.verification.question = None;
         if self.row.sub.lease.is_none() {
@@ -285,7 +289,7 @@ fn standing(row: &SubscriptionRow) -> Standing {
 /// The place of a task on the roster.
 pub(super) struct TaskPlace {
     pub(super) shared: Arc<Shared>,
-    pub(super) key: Key,
+    pub(super) key: Arc<Key>,
     pub(super) ticket: Ticket,
     /// The client that asked for it first; after a restart nobody's.
     pub(super) client: ClientNet,
@@ -294,10 +298,10 @@ pub(super) struct TaskPlace {
 }
 
 impl TaskPlace {
-    pub(super) fn new(shared: &Arc<Shared>, key: Key, new: &NewTask) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, new: &NewTask) -> Self {
         Self {
             shared: shared.clone(),
-            key,
+            key: new.key.clone(),
             ticket: new.ticket,
             client: new.client,
             leave: new.leave.clone(),
@@ -328,22 +332,33 @@ pub(super) async fn begin(
     place: TaskPlace,
     view: View,
     representation: String,
-    mut commands: mpsc::Receiver<SubscriptionCommand>,
+    commands: mpsc::Receiver<Box<SubscriptionCommand>>,
 ) {
+    // What it takes to begin is given back before the task waits.
+    let begun = Box::pin(first_command(place, view, representation, commands)).await;
+    if let Some(task) = begun {
+        task.run().await;
+    }
+}
+
+/// The task of a subscription that its first command has made.
+async fn first_command(
+    place: TaskPlace,
+    view: View,
+    representation: String,
+    mut commands: mpsc::Receiver<Box<SubscriptionCommand>>,
+) -> Option<SubscriptionTask> {
     let stop = place.shared.stop.clone();
     let first = tokio::select! {
         biased;
         () = stop.cancelled() => None,
         command = commands.recv() => command,
     };
-    let Some(SubscriptionCommand {
+    let SubscriptionCommand {
         pending,
         kept,
         verdict,
-    }) = first
-    else {
-        return;
-    };
+    } = *first?;
     match row::made(&place, view, representation, pending).await {
         Ok(sub) => {
             let mut task = SubscriptionTask::new(place, sub, Progress::default(), commands);
@@ -351,9 +366,12 @@ pub(super) async fn begin(
             // Nobody there to hear it means that the consumer hung up; the request stands all the
             // same.
             let _ = kept.send(Ok(()));
-            task.run().await;
+            Some(task)
         }
-        Err(error) => drop(kept.send(Err(error))),
+        Err(error) => {
+            drop(kept.send(Err(error)));
+            None
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The hub as a whole, over the store in memory, with callbacks in the same process and a paused
 //! clock.
 
+mod chain;
 mod cloud;
 mod converging;
 mod delivering;
@@ -11,4 +12,5 @@ mod private;
 mod rig;
 mod staying;
 mod subscribing;
+mod translating;
 mod withdrawing;

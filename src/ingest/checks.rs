@@ -72,7 +72,7 @@ impl<'a> Check<'a> {
             Ok(checked) => checked,
             Err(failure) => {
                 let name = &self.feed.name;
-                warn!(feed.name = %name, "What a page of `{name}` says could not be kept: {failure}");
+                warn!(feed.name = %name, "The answer of a page of `{name}` could not be stored: {failure}");
                 let next_at = Some(self.context.now().plus_secs(CHECK_AGAIN_SECS));
                 Some(Checked {
                     next_at,

@@ -30,13 +30,13 @@ pub(in crate::ingest) fn tell(feed: &FeedSpec, event: WindowEvent) {
             warn!(feed.name = %name, "More items of `{name}` seem to be gone than is believed in a day; the rest waits")
         }
         WindowEvent::Doubted => {
-            warn!(feed.name = %name, "Posts that `{name}` left out came back; for a month they must be missing for seven days to be taken for deleted")
+            warn!(feed.name = %name, "Posts that `{name}` left out came back. For a month, a post must be missing for seven days to count as deleted")
         }
         WindowEvent::AbsenceOff => {
-            warn!(feed.name = %name, "Posts of `{name}` that had been missing for seven days came back; for a month none is taken for deleted because it is missing")
+            warn!(feed.name = %name, "Posts of `{name}` came back after seven days. For a month, no post counts as deleted because it is missing")
         }
         WindowEvent::Pinned => {
-            info!(feed.name = %name, "What rolls off `{name}` is missing from before an end that stays; its documents prove no deletion, only pages do")
+            info!(feed.name = %name, "Posts roll off `{name}` before an end that stays. Its documents prove no deletion, only pages do")
         }
     }
 }

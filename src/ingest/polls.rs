@@ -225,7 +225,7 @@ impl<'a> Poll<'a> {
     /// to blame.
     fn store_is_away(&self, failure: &Failure) -> Polled {
         let name = &self.feed.name;
-        warn!(feed.name = %name, "What was read of `{name}` could not be kept, will poll again: {failure}");
+        warn!(feed.name = %name, "The document of `{name}` could not be stored, will poll again: {failure}");
         let end = PollEnd::NotKept {
             cause: failure.to_string(),
             wait_secs: STORE_AGAIN_SECS,

@@ -233,7 +233,7 @@ pub(super) async fn record_answer(feed: &FeedSpec, answer: RecordedAnswer) -> Re
     compute(move || {
         if let Err(error) = record.keep_answer(&name, &answer) {
             let folder = record.folder.display();
-            warn!(feed.name = %name, "What was answered about `{name}` could not be kept in {folder}: {error}");
+            warn!(feed.name = %name, "An answer about `{name}` could not be recorded in {folder}: {error}");
         }
     })
     .await

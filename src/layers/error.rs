@@ -56,7 +56,7 @@ pub enum FetchError {
     #[error("other large documents are being read, and there was no memory left for this one")]
     Crowded,
     #[error(
-        "the address leads back to this everfeed itself, which answers there and takes no deliveries; subscribe with an address of \
+        "the address leads back to this everfeed itself, which takes no deliveries. Subscribe with an address of \
          the subscriber's own"
     )]
     LeadsBack,
@@ -201,7 +201,7 @@ pub enum TlsFault {
     NotYetValid,
     #[error("the server's TLS certificate is for another host")]
     WrongName,
-    #[error("the server's TLS certificate was issued by nobody whom this machine trusts")]
+    #[error("the issuer of the server's TLS certificate is not trusted by this machine")]
     UnknownIssuer,
     #[error("the server's TLS certificate was revoked")]
     Revoked,

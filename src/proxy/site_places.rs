@@ -222,8 +222,8 @@ impl SitePlaces {
             }
         });
         Some(format!(
-            "site {}: {} of {} places at the origin are taken (site.requests_max); since the last such line \
-             {} ended to make room, and {} 503{most}; said once a minute at most",
+            "site {}: {} of {} places at the origin are taken (site.requests_max). Since the last such line \
+             {} ended to make room, and {} 503{most}. This is said once a minute at most",
             self.0.site,
             places.taken(),
             places.max(),
@@ -242,9 +242,9 @@ impl SitePlaces {
             return None;
         }
         Some(format!(
-            "site {}: {count} of {max} places at the origin are held by {address}, which is local or a proxy and may stand for many \
-             clients, so that none of them can be told to make room; if it is a proxy, name it in server.trusted_proxies \
-             and let it send X-Forwarded-For; said once an hour at most",
+            "site {}: {address} holds {count} of {max} places at the origin. It is local or a proxy, and may stand for many \
+             clients, so none of them is ended to make room. If it is a proxy, name it in server.trusted_proxies \
+             and let it send X-Forwarded-For. This is said once an hour at most",
             self.0.site,
         ))
     }

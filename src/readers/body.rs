@@ -46,7 +46,7 @@ impl Readers {
         is_fresh: bool,
     ) -> Result<Arc<Rendered>, ReadError> {
         // Pushes are few at once and small, and must not wait for consumers that do not read.
-        let is_push = reading.purpose == Purpose::Push;
+        let is_push = matches!(reading.purpose, Purpose::Push(_));
         let _scan_place = if reading.view.filter.has_terms() {
             Some(self.room.scan_place().await?)
         } else {
@@ -72,7 +72,7 @@ impl Readers {
                 }
             }
             let lease = match reading.purpose {
-                Purpose::Push | Purpose::Look => None,
+                Purpose::Push(_) | Purpose::Look => None,
                 _ => Some(self.lease(body.len(), weight(body.len())).await?),
             };
             return Ok(Arc::new(Rendered {
@@ -118,7 +118,7 @@ impl Readers {
             Purpose::Page | Purpose::Look => self.page(reading, is_fresh).await,
             Purpose::Newest { changed_since } => self.newest(reading, changed_since).await,
             Purpose::Archive(place) => self.archive(reading, place).await,
-            Purpose::Push => self.push(reading, is_fresh).await,
+            Purpose::Push(deletions) => self.push(reading, deletions, is_fresh).await,
             Purpose::Stream => self.events(reading, is_fresh).await,
         }
     }
@@ -145,7 +145,7 @@ impl Readers {
             _ => {
                 let links = self.links(reading, &page, contents.next.clone(), contents.archives);
                 let (shown, representation) = (page.clone(), reading.representation);
-                let prev_cursor = reading.kept_cursor().map(str::to_owned);
+                let reading = reading.clone();
                 let ttl_mins = match reading.purpose {
                     Purpose::Archive(_) => None,
                     _ => (self.ttl_mins)(reading.view.feed),
@@ -154,7 +154,7 @@ impl Readers {
                     representation.write(&render::Document {
                         page: &shown,
                         links: &links,
-                        prev_cursor: prev_cursor.as_deref(),
+                        push: reading.chain_place(),
                         ttl_mins,
                     })
                 };
@@ -166,6 +166,7 @@ impl Readers {
             body: Bytes::new(),
             count: page.items.len(),
             more: page.more,
+            total: page.total,
             head,
             last_cursor: page.last_cursor,
             next: contents.next,
@@ -193,9 +194,13 @@ impl Readers {
             next,
         );
         links.archives = archives;
+        if matches!(reading.purpose, Purpose::Push(_)) {
+            links.topic.clone_from(&links.base);
+        }
         if let Some(own_url) = &reading.own_url {
             own_url.as_ref().clone_into(&mut links.base);
-            links.is_old_address = true;
+            // The Smart Feed at an old address is no document of its publisher.
+            links.is_old_address = reading.representation.is_classic();
         }
         links
     }

@@ -88,7 +88,7 @@ impl Follower {
             let announced = *self.changes.borrow_and_update();
             let page = match Box::pin(self.pass_changes(announced)).await {
                 Some(passed) => passed,
-                None => Some(self.look(announced).await?),
+                None => Some(Box::pin(self.look(announced)).await?),
             };
             // A page of a form without tombstones may be empty and yet lie further on.
             let wanted = page
@@ -211,15 +211,24 @@ impl ReadRequest {
     /// True for a page with which the position moves that a reader keeps.
     fn is_moved_by(&self, page: &Rendered) -> bool {
         self.kept_cursor()
-            .is_some_and(|kept| page.lies_beyond(kept) || self.goes_on_at(page) != kept)
+            .is_some_and(|kept| page.lies_beyond(kept) || self.leaves_at(page) != kept)
     }
 
     /// The cursor at which a page leaves its reader. That of a stream of events passes what a
     /// filter has hidden at its end.
-    fn goes_on_at<'a>(&self, page: &'a Rendered) -> &'a str {
-        match &page.scanned {
-            Some(scanned) if self.purpose == Purpose::Stream => scanned,
+    fn leaves_at<'a>(&self, page: &'a Rendered) -> &'a str {
+        match self.purpose {
+            Purpose::Stream => page.goes_on_at(),
             _ => &page.last_cursor,
+        }
+    }
+
+    /// The cursor from which the next page is read. A push passes what was hidden in the middle of
+    /// its range, too.
+    fn goes_on_at<'a>(&self, page: &'a Rendered) -> &'a str {
+        match self.purpose {
+            Purpose::Push(_) if page.more => page.goes_on_at(),
+            _ => self.leaves_at(page),
         }
     }
 }

@@ -1,28 +1,59 @@
-//! A push: the items after the cursor that a subscriber has acknowledged; not how they are
-//! delivered.
+//! A push: the items after the position of a subscription; not how they are delivered.
 
 use super::{ReadError, ReadRequest, Readers, Rendered, body::Contents};
+use crate::feed::{filter::Filter, order::Axis, page::Page, view::Deletions};
 
 impl Readers {
-    /// The items of a push. A form without tombstones leaves them out, yet its cursor moves past
-    /// them.
+    // Decides: Which cursor is the last of a push?
+    /// The items of a push. Its last cursor is that of its last item, or, without any, the one that
+    /// was pushed before; the place up to which items were hidden stands apart from it, so that the
+    /// chain names only what was pushed.
     pub(super) async fn push(
         &self,
         reading: &ReadRequest,
+        deletions: Deletions,
         is_fresh: bool,
     ) -> Result<Contents, ReadError> {
         let (filter, bytes_max) = (reading.view.filter.clone(), self.config.push_bytes_max);
         let mut page = self.range(reading, filter, bytes_max, is_fresh).await?;
-        if reading.representation.is_classic() {
+        let is_empty = page.items.is_empty();
+        if deletions == Deletions::Omit {
             page.items.retain(|item| !item.is_gone());
+            if reading.view.filter == Filter::All {
+                page.total = Some(page.record.items.live);
+            }
         }
+        let last = match last_cursor(&page, reading.view.order.axis) {
+            Some(last) => last,
+            // Where the store has nothing behind the position, it may send to another one.
+            None if is_empty => return Ok(page.into()),
+            None => reading.kept_cursor().unwrap_or_default().to_owned(),
+        };
+        let scanned = page.scanned.take().unwrap_or(page.last_cursor);
+        page.scanned = Some(scanned).filter(|scanned| *scanned != last);
+        page.last_cursor = last;
         Ok(page.into())
     }
 }
 
+/// The cursor of the last item of a page in an order in which items have places of their own.
+fn last_cursor(page: &Page, axis: Axis) -> Option<String> {
+    let last = page.items.last()?;
+    let t = match axis {
+        Axis::Modified => last.modified,
+        Axis::Created | Axis::Published => last.created,
+    };
+    page.record.cursor(t, last.id)
+}
+
 impl Rendered {
-    /// True when a subscriber who has acknowledged this cursor gets on by the page, be it empty.
-    pub fn lies_beyond(&self, acked: &str) -> bool {
-        self.count > 0 || self.more || self.last_cursor != acked
+    /// True when a subscriber at this position gets on by the page, be it empty.
+    pub fn lies_beyond(&self, position: &str) -> bool {
+        self.count > 0 || self.more || self.last_cursor != position
+    }
+
+    /// The position behind everything that was looked at.
+    pub fn goes_on_at(&self) -> &str {
+        self.scanned.as_deref().unwrap_or(&self.last_cursor)
     }
 }

@@ -9,9 +9,9 @@ use crate::{
         position::{BadPosition, Position},
         record::FeedNo,
         stamp::Stamp,
-        view::View,
+        view::{Deletions, View},
     },
-    render::{ArchivePlace, Representation, Site},
+    render::{ArchivePlace, ChainPlace, Representation, Site},
 };
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct ReadRequest {
     pub(super) site: Option<Arc<Site>>,
     /// The address that the body calls its own, where that is not the canonical one of the view.
     pub(super) own_url: Option<Arc<str>>,
+    /// The last cursor that was pushed before, where that is not the position.
+    pub(super) prev: Option<Arc<str>>,
 }
 
 /// Purpose of a body; each is read in the file of its name.
@@ -40,8 +42,8 @@ pub(super) enum Purpose {
     Newest { changed_since: Option<Stamp> },
     /// An archive behind the newest posts.
     Archive(ArchivePlace),
-    /// A push: the page after the acknowledged cursor, which it names as previous.
-    Push,
+    /// A push: the page after a position, which names the cursor that was pushed last.
+    Push(Deletions),
     /// Events of a stream that goes on after them.
     Stream,
     /// A look whether a page or a push has any item, by one who waits: without a total and without
@@ -84,6 +86,7 @@ impl ReadRequest {
             max,
             site: None,
             own_url: None,
+            prev: None,
         }
     }
 
@@ -129,20 +132,46 @@ impl ReadRequest {
         Self::of(view, representation, purpose, place.items())
     }
 
-    /// The page that a subscriber is pushed after the cursor that it acknowledged; `own_url` is its
-    /// topic, where that is the address of the old feed.
+    /// The page that a subscriber is pushed after a position; `own_url` is its topic, where that is
+    /// the address of the old feed.
     pub fn push(
         view: View,
         representation: Representation,
-        acked: &str,
+        position: &str,
         max: usize,
         own_url: Option<Arc<str>>,
     ) -> Self {
         Self {
-            since: Some(Spec::of_cursor(acked)),
+            since: Some(Spec::of_cursor(position)),
             own_url,
-            ..Self::of(view, representation, Purpose::Push, max)
+            ..Self::of(
+                view,
+                representation,
+                Purpose::Push(usual_deletions(representation)),
+                max,
+            )
         }
+    }
+
+    /// The same push for a subscriber to whom this cursor was pushed last: what lies between it and
+    /// the position was hidden from it.
+    #[must_use]
+    pub fn following(self, prev: &str) -> Self {
+        let prev = Some(prev).filter(|prev| self.kept_cursor() != Some(*prev));
+        Self {
+            prev: prev.map(Into::into),
+            ..self
+        }
+    }
+
+    /// The same push for a subscriber with a wish for items that are gone; `None` for what is usual
+    /// with its representation.
+    #[must_use]
+    pub fn with_deletions(mut self, wish: Option<Deletions>) -> Self {
+        if let (Purpose::Push(deletions), Some(wish)) = (&mut self.purpose, wish) {
+            *deletions = wish;
+        }
+        self
     }
 
     /// The events of a view after a position, as the consumer wrote it, decoded; without one, from
@@ -196,7 +225,7 @@ impl ReadRequest {
 
     /// True where a body of it tells the total of a view that has to be counted.
     pub(super) fn tells_total(&self) -> bool {
-        let is_told = matches!(self.purpose, Purpose::Page | Purpose::Push);
+        let is_told = matches!(self.purpose, Purpose::Page | Purpose::Push(_));
         is_told && !self.representation.is_classic() && self.view.filter.has_terms()
     }
 
@@ -210,10 +239,21 @@ impl ReadRequest {
         self.representation
     }
 
+    /// The place of a push in its chain.
+    pub(super) fn chain_place(&self) -> Option<ChainPlace<'_>> {
+        let Purpose::Push(deletions) = self.purpose else {
+            return None;
+        };
+        Some(ChainPlace {
+            prev_cursor: self.prev.as_deref().or_else(|| self.kept_cursor())?,
+            deletions,
+        })
+    }
+
     /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser
     /// behind a stream.
     pub(super) fn kept_cursor(&self) -> Option<&str> {
-        if !matches!(self.purpose, Purpose::Push | Purpose::Stream) {
+        if !matches!(self.purpose, Purpose::Push(_) | Purpose::Stream) {
             return None;
         }
         self.since.as_ref()?.raw.strip_prefix("cursor:")
@@ -244,5 +284,15 @@ impl ReadRequest {
     pub(super) fn spelt_bytes(&self) -> usize {
         let specs = [&self.since, &self.until].into_iter().flatten();
         specs.map(|spec| spec.raw.len()).sum()
+    }
+}
+
+// Decides: Who is pushed deletions without asking?
+/// The usual wish for items that are gone: ordinary readers would not know what to make of them.
+pub fn usual_deletions(representation: Representation) -> Deletions {
+    if representation.is_classic() {
+        Deletions::Omit
+    } else {
+        Deletions::Announce
     }
 }

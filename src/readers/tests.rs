@@ -264,9 +264,13 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
         .await
         .unwrap();
     assert_eq!(
-        (body.count, body.last_cursor == acked),
-        (0, false),
-        "the cursor moves past what is left out"
+        (
+            body.count,
+            body.last_cursor == acked,
+            body.goes_on_at() == acked
+        ),
+        (0, true, false),
+        "the position moves past what is left out, and the chain does not"
     );
 }
 

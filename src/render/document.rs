@@ -1,7 +1,7 @@
 //! A page with what stands around it in a document; not how a syntax writes it.
 
 use super::xml::Declared;
-use crate::feed::{page::Page, record::FeedRecord};
+use crate::feed::{page::Page, record::FeedRecord, view::Deletions};
 
 /// Readers that a document is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,11 +41,20 @@ pub struct Document<'a> {
     pub page: &'a Page,
     /// The links to carry.
     pub links: &'a Links,
-    /// The cursor before the page's first item, byte for byte as the subscription keeps it: this is
-    /// a push (SF-85). Pushes have no next page (SF-84).
-    pub prev_cursor: Option<&'a str>,
+    /// The place of a push in its chain; `None` for what is not pushed.
+    pub push: Option<ChainPlace<'a>>,
     /// Minutes that a copy stays fresh, in RSS only.
     pub ttl_mins: Option<u32>,
+}
+
+/// The place of a push in the chain of its subscription, and what its subscriber wishes of it.
+/// Pushes have no next page (SF-84).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainPlace<'a> {
+    /// The last cursor that was pushed before, byte for byte as the subscription keeps it (SF-85).
+    pub prev_cursor: &'a str,
+    /// The wish for items that are gone.
+    pub deletions: Deletions,
 }
 
 /// The links of one document.
@@ -107,8 +116,26 @@ impl<'a> Document<'a> {
     /// The next page, where one may be named: not in pushes, and classic documents end where they
     /// end.
     pub(super) fn next(&self, audience: Audience) -> Option<&'a str> {
-        let goes_on = audience == Audience::Full && self.page.more && self.prev_cursor.is_none();
+        let goes_on = audience == Audience::Full && self.page.more && self.push.is_none();
         self.links.next.as_deref().filter(|_| goes_on)
+    }
+
+    /// The last cursor that was pushed before; `None` for what is not pushed.
+    pub(super) fn prev_cursor(&self) -> Option<&'a str> {
+        Some(self.push?.prev_cursor)
+    }
+
+    /// True where the document names its cursors: a page of a Smart Feed, and every push.
+    pub(super) fn has_cursors(&self, audience: Audience) -> bool {
+        audience == Audience::Full || self.push.is_some()
+    }
+
+    // Decides: Who is shown a tombstone?
+    /// True where items that are gone are shown: to ordinary readers only by a push to who wishes it
+    /// (DESIGN section 3).
+    pub(super) fn shows_gone(&self, audience: Audience) -> bool {
+        let is_wished = |push: ChainPlace<'_>| push.deletions == Deletions::Announce;
+        audience == Audience::Full || self.push.is_some_and(is_wished)
     }
 
     /// The document's own URL: of an archive that, of all others the base URL.

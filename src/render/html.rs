@@ -123,7 +123,7 @@ fn row(page: &mut Xml, list: &List<'_>, feed: &FeedRecord) {
     });
     page.open("ul", &[("class", Some("links"))]);
     page.holding("li", &[], |out| code(out, &feed.name));
-    let is_for_readers = |form: &Representation| form.is_pushed();
+    let is_for_readers = |form: &Representation| form.is_alternate();
     for representation in Representation::of(Audience::Classic).filter(is_for_readers) {
         let url = site.base(&feed.name, representation, Order::MODIFIED);
         let title = representation.syntax_title();
@@ -323,9 +323,7 @@ fn history(history: &History) -> Cow<'static, str> {
         History::Complete => "complete: from the first post on".into(),
         History::Partial(reason) => format!("partial: {reason}").into(),
         History::Running => "its archives are being read".into(),
-        History::Unknown => {
-            "from the first document seen here; nobody said whether there was more before".into()
-        }
+        History::Unknown => "from the first document seen here; older posts may exist".into(),
     }
 }
 

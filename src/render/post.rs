@@ -47,12 +47,16 @@ pub(super) fn items<'a>(
     audience: Audience,
 ) -> impl Iterator<Item = ItemProjection<'a>> {
     let items = document.page.items.iter();
-    items.filter_map(move |item| ItemProjection::of(item, audience))
+    let shown_as = if document.shows_gone(audience) {
+        Audience::Full
+    } else {
+        audience
+    };
+    items.filter_map(move |item| ItemProjection::of(item, shown_as))
 }
 
 impl<'a> ItemProjection<'a> {
-    // Decides: Who is shown a tombstone?
-    /// `None` for a tombstone before ordinary readers (DESIGN section 3).
+    /// `None` for a tombstone before ordinary readers.
     pub(super) fn of(item: &'a Item, audience: Audience) -> Option<Self> {
         match &item.content {
             Content::Live(entry) => Some(Self::Post(ShownPost { item, entry })),

@@ -75,8 +75,8 @@ struct SyntaxRow {
     media: Media,
     /// The audiences that it is offered to.
     audiences: &'static [Audience],
-    /// True where subscribers may be pushed it.
-    is_pushed: bool,
+    /// True where documents name it as another form of their feed.
+    is_alternate: bool,
     /// Writes a document for one of the audiences.
     write: fn(&Document<'_>, Audience) -> Vec<u8>,
     /// Writes one item for one of the audiences, as the documents do.
@@ -282,9 +282,9 @@ impl Representation {
         self.syntax.row().audiences.contains(&Audience::Classic)
     }
 
-    /// True where subscribers may be pushed it.
-    pub const fn is_pushed(self) -> bool {
-        self.syntax.row().is_pushed
+    /// True where documents name it as another form of their feed.
+    pub const fn is_alternate(self) -> bool {
+        self.syntax.row().is_alternate
     }
 
     /// The end of its file names in URLs.

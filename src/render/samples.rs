@@ -2,7 +2,7 @@
 //! tombstone.
 
 use super::{
-    document::{Document, Links},
+    document::{ChainPlace, Document, Links},
     representation::Representation,
     urls::Site,
 };
@@ -13,6 +13,7 @@ use crate::feed::{
     page::Page,
     record::{Completeness, FeedNo, FeedRecord, ItemCounts},
     stamp::Stamp,
+    view::Deletions,
 };
 use everfeed_adapters::{
     Attribute, Body, Category, Date, Element, Enclosure, Entry, Link, Metadata, Node, Person,
@@ -224,6 +225,7 @@ pub(super) fn rendered_with(
         page: page_of(items),
         links: links(representation),
         prev_cursor: None,
+        deletions: Deletions::Announce,
         ttl_mins: None,
     };
     change(&mut around);
@@ -231,7 +233,10 @@ pub(super) fn rendered_with(
     let document = Document {
         page: &around.page,
         links: &around.links,
-        prev_cursor: around.prev_cursor.as_deref(),
+        push: around.prev_cursor.as_deref().map(|prev_cursor| ChainPlace {
+            prev_cursor,
+            deletions: around.deletions,
+        }),
         ttl_mins: around.ttl_mins,
     };
     String::from_utf8(representation.write(&document)).unwrap()
@@ -243,6 +248,7 @@ pub(super) struct Around {
     pub(super) page: Page,
     pub(super) links: Links,
     pub(super) prev_cursor: Option<String>,
+    pub(super) deletions: Deletions,
     pub(super) ttl_mins: Option<u32>,
 }
 

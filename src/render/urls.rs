@@ -373,8 +373,8 @@ impl Site {
         format!("{topic}?{}", query.of_filter())
     }
 
-    /// The `Link` header of pages and pushes of a view; with the hub where it is pushed. That of a
-    /// page for people names the topic, the hub and the formats.
+    /// The `Link` header of pages and pushes of a view. That of a page for people names the topic,
+    /// the hub and the formats.
     pub fn link_header(
         &self,
         name: &str,
@@ -395,11 +395,7 @@ impl Site {
             return header;
         }
         let base = self.topic_url(name, representation, view);
-        if representation.is_pushed() {
-            link_header(&base, &self.hub())
-        } else {
-            format!("<{base}>; rel=\"self\"")
-        }
+        link_header(&base, &self.hub())
     }
 
     /// The same feed in other representations that subscribers or people use. Where there is a
@@ -412,7 +408,7 @@ impl Site {
         view: (Order, &Filter),
     ) -> Vec<Alternate> {
         let is_for_readers = own.is_classic() || own.is_page();
-        let is_used = |other: &Representation| other.is_pushed() || other.is_page();
+        let is_used = |other: &Representation| other.is_alternate() || other.is_page();
         let is_apt =
             |other: &Representation| other.is_classic() || !(is_for_readers || other.has_classic());
         let others =

@@ -1,8 +1,8 @@
 //! Deltas (RFC 3229, `A-IM: feed`): does a consumer take the changed items of a page alone, and
 //! since which state? Not which items those are.
 
-use super::accept::{self, CODINGS, coding_tag};
-use crate::edge::fields::list_value;
+use super::accept::{CODINGS, coding_tag};
+use crate::edge::{accepted::weighted, fields::list_value};
 use crate::feed::{record::Head, stamp::Stamp};
 use http::{HeaderMap, HeaderName, header::IF_NONE_MATCH};
 
@@ -15,7 +15,7 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
         return false;
     };
     accepted.split(',').any(|part| {
-        let (name, quality) = accept::weighted(part);
+        let (name, quality) = weighted(part);
         name == "feed" && quality > 0
     })
 }

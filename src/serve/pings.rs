@@ -99,7 +99,7 @@ impl Pings {
         }
         let feeds = self.feeds_of(request, &urls);
         if feeds.is_empty() {
-            let why = "this address is not of a blog whose feeds are served here";
+            let why = "no blog at this address has feeds here";
             return Ok(ping_answer(true, why));
         }
         let answer = self.publish(request, form_of(&feeds)).await;

@@ -54,8 +54,8 @@ pub enum StoreError {
     },
     /// Another feed holds the namespace.
     #[error(
-        "the ids of feed `{feed}` would be made with namespace `{}`, which feed `{holder}` holds, also while it is \
-         not configured; give `{feed}` an id_namespace of its own, or forget `{holder}`",
+        "feed `{feed}` cannot make its ids with namespace `{}`. Feed `{holder}` holds it, also while it is \
+         not configured. Give `{feed}` an id_namespace of its own, or forget `{holder}`",
         masked_with_query(namespace)
     )]
     NamespaceHeld {
@@ -110,12 +110,12 @@ pub enum StoreError {
     Missing(String),
     /// A value could not be read back.
     #[error(
-        "the store is damaged: {0}; `everfeed store verify` tells what else is, and a backup restores it"
+        "the store is damaged: {0}. `everfeed store verify` shows all damage, and a backup restores it"
     )]
     Damaged(String),
     /// An item could not be read back.
     #[error(
-        "item {id} of feed `{feed}` is damaged: {what}; a backup restores it, and `everfeed forget {feed} {id}` removes it for good, so that the others are read"
+        "item {id} of feed `{feed}` is damaged: {what}. A backup restores it. `everfeed forget {feed} {id}` removes it for good, so that the others are read"
     )]
     DamagedItem {
         /// The name of the feed.
@@ -127,8 +127,8 @@ pub enum StoreError {
     },
     /// The record of a feed, without which nothing of it can be told, could not be read back.
     #[error(
-        "what is kept of feed `{feed}` is damaged: {what}; nothing of it is served or polled, and all others are. A backup restores \
-         it; or take it out of the configuration, run `everfeed forget {feed}` and put it back, and it begins anew"
+        "the record of feed `{feed}` is damaged: {what}. It is not served or polled; all other feeds are. A backup restores \
+         it. To begin it anew, take it out of the configuration, run `everfeed forget {feed}`, and put it back"
     )]
     DamagedFeed {
         /// The name of the feed.

@@ -4,7 +4,11 @@
 use super::{StoreError, StoreFuture, SubscriptionNo};
 use crate::{
     auth::PrincipalId,
-    feed::{record::FeedNo, stamp::Stamp, view::View},
+    feed::{
+        record::FeedNo,
+        stamp::Stamp,
+        view::{Deletions, View},
+    },
     secret::Secret,
 };
 
@@ -158,6 +162,15 @@ pub struct CallbackTarget {
     pub algo: Algo,
     /// `hub.verify_token`, echoed if given.
     pub verify_token: Option<String>,
+    /// The wishes for pushes.
+    pub wishes: PushWishes,
+}
+
+/// The wishes of a subscriber for its pushes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushWishes {
+    /// The wish for items that are gone; `None` for what is usual with the representation.
+    pub deletions: Option<Deletions>,
 }
 
 /// A lease as it was granted.
@@ -182,13 +195,15 @@ pub struct LeaseTerms {
 /// The position of a subscription, which is its whole backlog, and the state of its deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The cursor up to which pushes were acknowledged; `None` until the feed is served: then its
-    /// first cursor.
+    /// The last cursor that was pushed and acknowledged, which the next push names as previous;
+    /// `None` until the feed is served: then its first cursor.
     pub acked: Option<String>,
     /// The deliveries that failed since.
     pub attempts: Attempts,
     /// Readers whom the subscriber serves, as its last answer to a delivery said (W-19).
     pub on_behalf_of: Option<u32>,
+    /// The position behind items that were hidden from the subscriber, where that is not `acked`.
+    pub scanned: Option<String>,
 }
 
 /// Failed deliveries of a subscription since the last acknowledgement.
@@ -215,6 +230,8 @@ pub struct Acknowledged {
     pub to: String,
     /// Readers whom the subscriber serves, if its answer said so.
     pub on_behalf_of: Option<u32>,
+    /// The position behind hidden items, where that is not `to`.
+    pub scanned: Option<String>,
 }
 
 /// A request that waits for its verification.
@@ -233,6 +250,8 @@ pub struct Pending {
     pub start: Start,
     /// The principal who made the request.
     pub principal: Option<PrincipalId>,
+    /// The position behind items that are hidden from the subscriber, where that is not `start`.
+    pub scanned: Option<String>,
 }
 
 /// The change that a request asks for.
@@ -326,6 +345,14 @@ impl Target {
         }
     }
 
+    /// The wishes for pushes; those of a listener, which is pushed no items, are the usual ones.
+    pub fn wishes(&self) -> PushWishes {
+        match self {
+            Self::Callback(callback) => callback.wishes.clone(),
+            Self::Cloud(_) => PushWishes::default(),
+        }
+    }
+
     /// The URL of its requests.
     pub fn url(&self) -> &str {
         match self {
@@ -377,8 +404,14 @@ impl Progress {
             acked: Some(acknowledged.to),
             attempts: Attempts::default(),
             on_behalf_of: acknowledged.on_behalf_of,
+            scanned: acknowledged.scanned,
         };
         true
+    }
+
+    /// The cursor after which the view is read.
+    pub fn position(&self) -> Option<&str> {
+        self.scanned.as_deref().or(self.acked.as_deref())
     }
 
     /// Readers behind the subscription, itself included.

@@ -12,9 +12,9 @@ use std::{
 /// Words of the longest sentence.
 pub(crate) const SENTENCE_WORDS_MAX: usize = 35;
 /// Words above which a sentence is long, and the share of sentences that may be, in percent.
-const LONG: (usize, f64) = (30, 3.0);
+pub(crate) const LONG: (usize, f64) = (30, 3.0);
 /// Words up to which a sentence is short, and the share of sentences that is at least, in percent.
-const SHORT: (usize, f64) = (22, 90.0);
+pub(crate) const SHORT: (usize, f64) = (22, 90.0);
 
 /// README and the pages of the book, by their paths from the top of the repository.
 fn pages() -> BTreeMap<PathBuf, String> {

@@ -1,22 +1,25 @@
-//! What the program says, measured as the pages are: help texts, refusals, warnings and the other
-//! texts of these files have short sentences.
+//! What the program says, measured as the pages are: help texts, errors, log lines and the other
+//! texts of its source have short sentences in plain words.
 
 use crate::{
-    book::{SENTENCE_WORDS_MAX, long_share, sentences, short_share},
+    book::{LONG, SENTENCE_WORDS_MAX, SHORT, long_share, sentences, short_share},
     tree::{attributes, is_test_only, repository, sources},
 };
 use proc_macro2::{TokenStream, TokenTree};
 use std::{fmt::Write as _, fs, path::Path};
 use syn::visit::Visit;
 
-/// Files beside the folder of the commands that write for people.
-const FILES: [&str; 6] = [
-    "cli.rs",
-    "config/warnings.rs",
-    "config/problems.rs",
-    "serve/refusal.rs",
-    "hub/form.rs",
-    "hub/form/cloud.rs",
+/// Files with lists of words that are no sentences.
+const LISTS: [&str; 2] = ["render/harmless.rs", "render/jsonp.rs"];
+/// Modules that only tests compile, by the names of their files and folders.
+const TEST_MODULES: [&str; 4] = ["tests", "testing", "conformance", "golden"];
+/// Words and phrases of an old style, with what is written instead.
+const OLD_STYLE: [(&str, &str); 5] = [
+    ("whose ", "\"with\", or a sentence of its own"),
+    ("whom ", "another sentence"),
+    ("what is no ", "the thing itself"),
+    ("that of ", "the noun again"),
+    ("nobody ", "\"no reader\", \"no user\""),
 ];
 /// Traits of clap, of which the doc comments are the help.
 const CLAP: [&str; 3] = ["Parser", "Args", "Subcommand"];
@@ -130,25 +133,24 @@ impl<'ast> Visit<'ast> for Texts {
     }
 }
 
+/// True for a file that only tests compile, or that holds no sentences.
+fn is_left_out(file: &str) -> bool {
+    let names = file.trim_end_matches(".rs").split('/');
+    LISTS.contains(&file) || names.into_iter().any(|name| TEST_MODULES.contains(&name))
+}
+
 #[test]
-fn sentences_of_the_program_are_short() {
+fn sentences_of_the_program_are_short_and_plain() {
     let source = repository("src");
-    let mut files: Vec<String> = FILES.iter().map(|file| (*file).to_owned()).collect();
-    files.extend(
-        sources(&source)
-            .into_keys()
-            .filter(|file| file.starts_with("cli/")),
-    );
     let mut wrong = String::new();
     let mut all = Vec::new();
     println!("words of sentences: file, sentences, longest, % long, % short");
-    for file in files {
-        let texts = Texts::of(&source.join(&file));
-        let found: Vec<_> = texts
-            .found
-            .iter()
-            .flat_map(|text| sentences(text))
-            .collect();
+    for file in sources(&source)
+        .into_keys()
+        .filter(|file| !is_left_out(file))
+    {
+        let texts = Texts::of(&source.join(&file)).found;
+        let found: Vec<_> = texts.iter().flat_map(|text| sentences(text)).collect();
         let longest = found.iter().map(|(_, words)| *words).max().unwrap_or(0);
         println!(
             "{file:40} {:4} {longest:3} {:5.1} {:5.1}",
@@ -160,19 +162,28 @@ fn sentences_of_the_program_are_short() {
             if *words > SENTENCE_WORDS_MAX {
                 let _ = writeln!(wrong, "{file}: {words} words: {sentence}");
             }
+            let lower = format!("{} ", sentence.to_lowercase());
+            for (old, plain) in OLD_STYLE.iter().filter(|(old, _)| {
+                lower
+                    .find(old)
+                    .is_some_and(|at| !lower[..at].ends_with(char::is_alphanumeric))
+            }) {
+                let _ = writeln!(wrong, "{file}: `{old}`; write {plain}: {sentence}");
+            }
         }
         all.extend(found);
     }
-    println!(
-        "{:40} {:4}     {:5.1} {:5.1}",
-        "all",
-        all.len(),
-        long_share(&all),
-        short_share(&all)
-    );
+    let (long, short) = (long_share(&all), short_share(&all));
+    println!("{:40} {:4}     {long:5.1} {short:5.1}", "all", all.len());
     assert!(
-        wrong.is_empty() && all.len() > 400,
+        wrong.is_empty() && all.len() > 2000,
         "{} sentences\n{wrong}",
         all.len()
+    );
+    assert!(
+        long <= LONG.1 && short >= SHORT.1,
+        "{long:.1} % are over {} words, {short:.1} % within {}",
+        LONG.0,
+        SHORT.0
     );
 }

@@ -138,7 +138,7 @@ fn written(sliced: &SlicedDocument, form: Representation) -> String {
     let document = Document {
         page: &page,
         links: &links,
-        prev_cursor: None,
+        push: None,
         ttl_mins: Some(60),
     };
     String::from_utf8(form.write(&document)).unwrap()

@@ -269,12 +269,10 @@ async fn a_feed_in_which_what_is_missing_keeps_coming_back_says_so() {
         told.contains("  doubted ") && told.contains(" until 20"),
         "{told}"
     );
-    let why = "a deletion takes seven days of absence: what was missing has come back three times in a week";
+    let why = "because missing posts came back three times in a week";
     assert!(told.contains(why), "{told}");
     assert!(
-        told.contains(
-            "      what was missing came back, so for a month a deletion takes seven days"
-        ),
+        told.contains("      missing posts came back, so a deletion takes seven days of absence"),
         "{told}"
     );
     app.stop().await.unwrap();

@@ -107,7 +107,7 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
     );
     assert!(
         said.fact("absence")
-            .contains("never that of an entry with a weak name: 1 of 3"),
+            .contains("never the deletion of an entry with a weak name: 1 of 3"),
         "{said:?}"
     );
     assert_eq!(
@@ -522,8 +522,7 @@ fn a_date_that_cannot_be_meant_is_marked() {
     let said = probe(&["-"], zero.as_bytes());
     assert!(said.out.contains(" 0001-01-01 00:00? "), "{said:?}");
     assert!(
-        said.fact("odd")
-            .contains("1 entry has a date that nobody can mean"),
+        said.fact("odd").contains("1 entry has an impossible date"),
         "{said:?}"
     );
 }

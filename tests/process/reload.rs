@@ -389,7 +389,7 @@ async fn check_reload_and_a_start_agree_on_a_changed_url() {
     let told = verdicts(&site, app).await;
     assert!(
         told.iter()
-            .all(|(is_good, said)| !is_good && said.contains("feed `blog` holds")),
+            .all(|(is_good, said)| !is_good && said.contains("Feed `blog` holds")),
         "{told:?}"
     );
 

@@ -207,7 +207,7 @@ async fn a_planet_follows_its_members_over_edits_deletions_reloads_and_a_restart
         .await
         .unwrap();
     assert!(
-        refused.text().contains("poll its members: a, b"),
+        refused.text().contains("Poll its members: a, b"),
         "{}",
         refused.text()
     );

@@ -361,7 +361,7 @@ fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str)
     let document = Document {
         page: &found,
         links: &links,
-        prev_cursor: None,
+        push: None,
         ttl_mins: Some(1),
     };
     String::from_utf8(form.write(&document)).unwrap()

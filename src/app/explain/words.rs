@@ -18,21 +18,21 @@ pub const fn event(event: WindowEvent) -> &'static str {
         WindowEvent::QuarantineEnded => {
             "too much stayed missing for a week, so the window began anew"
         }
-        WindowEvent::QuarantineDecided => "the pages of what was missing at once decided on it",
+        WindowEvent::QuarantineDecided => "the pages of the missing posts decided",
         WindowEvent::DailyLimit => {
             "more items seem to be gone than is believed in one day, so the rest waits"
         }
         WindowEvent::Reformatted => {
-            "most of the window was edited at once without a word on it: the feed was reformatted"
+            "most of the window was edited at once, and no post says so: the feed was reformatted"
         }
         WindowEvent::Doubted => {
-            "what was missing came back, so for a month a deletion takes seven days of absence"
+            "missing posts came back, so a deletion takes seven days of absence for a month"
         }
         WindowEvent::AbsenceOff => {
-            "what had been missing for seven days came back, so for a month absence proves nothing"
+            "posts came back after seven days, so absence proves nothing for a month"
         }
         WindowEvent::Pinned => {
-            "what rolls off is missing from before an end that stays, so documents prove no deletion"
+            "posts roll off before an end that stays, so documents prove no deletion"
         }
     }
 }
@@ -46,10 +46,10 @@ pub const fn basis(basis: SuspectBasis) -> Option<&'static str> {
         }
         SuspectBasis::PageOfMany => Some("it is one of many that are missing at once"),
         SuspectBasis::PageOfModified => Some(
-            "the server says that something was modified, and nothing that the feed shows was: the post may have been dated back",
+            "the server says that something was modified, but no post in the feed was: this one may have been dated back",
         ),
         SuspectBasis::PageOfDeparted => Some(
-            "new posts enter this feed at no end that is known, so documents do not tell a deletion from rolling off",
+            "everfeed does not know where new posts enter this feed, so documents do not tell a deletion from rolling off",
         ),
     }
 }
@@ -84,25 +84,23 @@ pub fn whose(kind: &FaultKind) -> &'static str {
 pub const fn control(finding: ControlFinding) -> &'static str {
     match finding {
         ControlFinding::Shown => {
-            "pages tell what became of a post: that of one in the feed is there and shows it"
+            "pages tell a deletion: the page of a post in the feed shows the post"
         }
         ControlFinding::Silent => {
-            "a page without its post proves nothing: that of one in the feed does not show it either"
+            "a page without its post proves nothing: the page of a post in the feed does not show the post either"
         }
         ControlFinding::NoPost => {
             "pages prove nothing: no post of the feed has a page at the feed's own host"
         }
         ControlFinding::NotFound => {
-            "pages prove nothing: that of a post in the feed is not found (404)"
+            "pages prove nothing: the page of a post in the feed is not found (404)"
         }
-        ControlFinding::Gone => {
-            "pages prove nothing: that of a post in the feed is said to be gone (410)"
-        }
+        ControlFinding::Gone => "pages prove nothing: the page of a post in the feed is gone (410)",
         ControlFinding::Refused => {
-            "pages prove nothing: that of a post in the feed is refused, or does not answer"
+            "pages prove nothing: the page of a post in the feed is refused, or does not answer"
         }
         ControlFinding::Elsewhere => {
-            "pages prove nothing: that of a post in the feed leads to another host"
+            "pages prove nothing: the page of a post in the feed leads to another host"
         }
         ControlFinding::FrontPage => {
             "a page that is not found (404) counts: the feed shows no post, and the front page is there"
@@ -128,7 +126,7 @@ pub const fn page(said: CheckResult) -> &'static str {
 const fn uninformative(finding: ControlFinding) -> &'static str {
     match finding {
         ControlFinding::NoPost => {
-            "it says nothing: the feed shows no post whose page it could be compared with"
+            "it says nothing: no post in the feed has a page to compare it with"
         }
         ControlFinding::Shown | ControlFinding::Silent => {
             "it says nothing: the page of a post that is in the feed looks the same"
@@ -137,7 +135,7 @@ const fn uninformative(finding: ControlFinding) -> &'static str {
             "it says nothing: the page of a post that is in the feed is not found either"
         }
         ControlFinding::Gone => {
-            "it says nothing: the page of a post that is in the feed is said to be gone, too"
+            "it says nothing: the page of a post that is in the feed is gone, too"
         }
         ControlFinding::Refused => {
             "it says nothing: the page of a post that is in the feed is refused, too"

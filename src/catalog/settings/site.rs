@@ -162,8 +162,8 @@ const ORIGIN_WANTED: &str =
 const FEEDS_WANTED: &str =
     "give \"auto\", or paths of feeds: for instance [\"/feed.xml\", \"/comments/feed/\"]";
 
-const PRIVATE_FEEDS_WANTED: &str = "the old server may give a feed at a query to whoever spells it as only that server \
-    understands, so it cannot be private; give the path of the feed without a query, or leave it out and let the old server refuse it";
+const PRIVATE_FEEDS_WANTED: &str = "a feed at a query cannot be private: the old server may understand other spellings of that \
+    query. Give the path of the feed without a query, or leave it out and let the old server refuse it";
 const PRIVATE_PLAIN_WANTED: &str =
     "private feeds are served from here alone; give \"rewritten\" or \"untouched\"";
 

@@ -88,7 +88,7 @@ const OPENINGS: [&str; 6] = [
 ];
 const SENTENCES: [&str; 8] = [
     "It rained all morning, so there was time to write this down.",
-    "Nobody asked, but here it is anyway.",
+    "No reader asked, but here it is anyway.",
     "I promised a longer post on this years ago.",
     "My neighbour disagrees, and he may have a point.",
     "There are <em>two</em> ways to look at it & both are fine.",

@@ -155,7 +155,7 @@ fn absence(findings: &Findings<'_>) -> Vec<String> {
     if weak > 0 {
         let (weak, all) = (number(weak), number(window.entries.len()));
         told.push(format!(
-            "never that of an entry with a weak name: {weak} of {all}"
+            "never the deletion of an entry with a weak name: {weak} of {all}"
         ));
     }
     if !window.deletions.is_empty() {
@@ -232,9 +232,7 @@ fn foreign(window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
 fn odd(given: &Given, window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
     let mut told = Vec::new();
     if given.is_part {
-        told.push(
-            "the server sent only what it takes for new (226), which nobody asked for".to_owned(),
-        );
+        told.push("the server sent a delta (226) to a request that did not ask for one".to_owned());
     }
     told.extend(window.notes.iter().map(|note| tame(&note.to_string())));
     told.extend(history::contradiction(&window.metadata));
@@ -245,7 +243,7 @@ fn odd(given: &Given, window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<Stri
     let repeated = history::repeated(window);
     if repeated > 0 {
         told.push(format!(
-            "{} a key that an earlier one has, too: the latest update counts",
+            "{} the key of an earlier one: the latest update counts",
             have(repeated)
         ));
     }
@@ -255,7 +253,7 @@ fn odd(given: &Given, window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<Stri
         .count();
     if unbelievable > 0 {
         told.push(format!(
-            "{} a date that nobody can mean (marked ?): consumers do not see it",
+            "{} an impossible date (marked ?): consumers do not see it",
             have(unbelievable)
         ));
     }

@@ -58,7 +58,7 @@ pub(in crate::edge) enum MalformedRequest {
     TwoHosts,
     #[error("the Host is not a name or an address with an optional port")]
     Host,
-    #[error("the Host is another one than that of the target")]
+    #[error("the Host differs from the host of the target")]
     HostMismatch,
     #[error("Content-Length is one decimal number")]
     ContentLength,

@@ -232,7 +232,7 @@ impl fmt::Display for FaultKind {
                 "the publisher wants credentials (401); give them in the URL, as https://user:password@host/",
             ),
             Self::Refused { status: 304, .. } => {
-                f.write_str("the publisher answered 304 Not Modified, although nobody asked what is new")
+                f.write_str("the publisher answered 304 Not Modified to a request without validators")
             }
             Self::Refused { status, .. } => match reason_phrase(*status) {
                 Some(phrase) => write!(f, "the publisher answered {status} {phrase}"),
@@ -244,9 +244,9 @@ impl fmt::Display for FaultKind {
             | Self::Internal { reason } => f.write_str(reason),
             Self::Quota { bytes, quota_bytes } => write!(
                 f,
-                "the quota is reached: with what the publisher shows now the feed would keep {bytes} bytes, and at most \
-                 {quota_bytes} are to be kept (quota); nothing is deleted, nothing new is kept, and the publisher is asked \
-                 once a day; raise `keep.quota_bytes` of the feed, or give 0 for none"
+                "the quota is reached. With the posts that the publisher shows now, the feed would keep {bytes} bytes; its quota is \
+                 {quota_bytes}. Nothing is deleted, nothing new is kept, and the publisher is asked once a day. \
+                 Raise `keep.quota_bytes` of the feed, or give 0 for none"
             ),
             Self::DifferentFeed { title } => write!(f, "the URL answers with another feed, \"{title}\""),
             Self::Unrecognised { feed, from, to, title } => {
@@ -268,7 +268,7 @@ impl fmt::Display for FaultKind {
                 }
             }
             Self::LeadsBack => f.write_str(
-                "the address leads back to this everfeed itself; give that of the old server, as `origin` of the [[site]] or `url` \
+                "the address leads back to this everfeed itself. Give the old server's address as `origin` of the [[site]] or `url` \
                  of the [[feed]]",
             ),
         }

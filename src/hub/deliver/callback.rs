@@ -104,6 +104,9 @@ impl CallbackWay {
             .header("smart-feed-prev", prev)
             .header("smart-feed-last", page.last_cursor.as_str())
             .header(GENERATION, page.head.generation.to_string());
+        if let Some(total) = page.total {
+            request = request.header("smart-feed-total", total);
+        }
         if let Some(secret) = &self.target.secret {
             let signature =
                 signature::signature(self.target.algo, secret.reveal().as_bytes(), &page.body);

@@ -1,7 +1,7 @@
 //! `pleaseNotify` of rssCloud: a listener registers, is tried at once, and is answered what came of
 //! that (LEGACY C-4). Its registration is a subscription like all others.
 
-use super::{Hub, HubAnswer, HubSender, Subject, all_confirmed};
+use super::{Hub, HubAnswer, HubSender, Subject, TopicAsk, all_confirmed};
 use crate::{
     edge::fields::text,
     hub::{
@@ -9,7 +9,7 @@ use crate::{
         lease,
         roster::Key,
     },
-    store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, Target},
+    store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, PushWishes, Target},
 };
 use bytes::Bytes;
 use http::{
@@ -78,7 +78,13 @@ impl Hub {
         let sender = HubSender::of(request, client);
         let mut registrations: Vec<(Key, Subject)> = Vec::with_capacity(asked.feeds.len());
         for feed in &asked.feeds {
-            let subject = self.subject(feed, &sender, Mode::Subscribe).await?;
+            let ask = TopicAsk {
+                spelt: feed,
+                mode: Mode::Subscribe,
+                format: None,
+                accept: None,
+            };
+            let subject = self.subject(ask, &sender).await?;
             let key = subject.key(&asked.target(feed).address);
             // One feed in several spellings is one.
             if registrations.iter().all(|(known, _)| *known != key) {
@@ -90,6 +96,7 @@ impl Hub {
         let mut awaited = Vec::new();
         for (key, subject) in registrations {
             let now = self.shared.now();
+            let (start, scanned) = self.start_of(&subject, &PushWishes::default()).await?;
             let pending = Pending {
                 intent: Intent::Subscribe {
                     target: Target::Cloud(asked.target(&subject.spelt)),
@@ -102,8 +109,9 @@ impl Hub {
                 next_try: now,
                 // The listener waits for the answer, and is asked once.
                 give_up_at: now,
-                start: self.start_of(&subject).await?,
+                start,
                 principal: subject.principal,
+                scanned,
             };
             awaited.extend(self.command(key, &subject, &sender, pending, true).await?);
         }

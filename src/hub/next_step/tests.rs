@@ -6,7 +6,8 @@ use crate::{
     store::{
         SubscriptionNo,
         subscriptions::{
-            Algo, Attempts, CallbackTarget, Dialect, Lease, LeaseTerms, Pending, Start, Target,
+            Algo, Attempts, CallbackTarget, Dialect, Lease, LeaseTerms, Pending, PushWishes, Start,
+            Target,
         },
     },
 };
@@ -21,6 +22,7 @@ fn target() -> Target {
         secret: None,
         algo: Algo::Sha256,
         verify_token: None,
+        wishes: PushWishes::default(),
     })
 }
 
@@ -43,6 +45,7 @@ fn pending(intent: Intent, attempts: u32, next_try: Stamp) -> Pending {
         give_up_at,
         start: Start::Head(None),
         principal: None,
+        scanned: None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
         deliver::NotTaken,
         legacy_topic,
         next_step::PushStage,
-        push::{self, Advance, Push, PushOutcome},
+        push::{self, Advance, Push, PushOutcome, PushPlace},
         retry_schedule,
     },
     readers::ReadRequest,
@@ -38,7 +38,7 @@ pub(super) struct Pushing {
 }
 
 /// The reason told of a push that was not tried.
-const CLOSED: &str = "nobody answers at its host, so it is left alone for a while";
+const CLOSED: &str = "its host does not answer, so it is left alone for a while";
 
 impl Pushing {
     pub(super) fn new(config: &Config) -> Self {
@@ -88,7 +88,7 @@ impl Pushing {
 impl SubscriptionTask {
     /// Follows the view, until there is something after the position.
     pub(super) fn follow(&mut self) {
-        let (sub, acked) = (&self.row.sub, self.row.progress.acked.clone());
+        let (sub, place) = (&self.row.sub, PushPlace::of(&self.row.progress));
         // Who may read nothing more is told so with the next step.
         let read = self.place.shared.still_read(sub);
         self.pushing.followed = read;
@@ -99,10 +99,9 @@ impl SubscriptionTask {
                     ..sub.view.clone()
                 };
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
-                let after = |acked: String| {
-                    ReadRequest::push(view, form, &acked, self.pushing.items_max, own_url)
-                };
-                until_behind(self.place.shared.clone(), feed, acked.map(after)).boxed()
+                let (max, wishes) = (self.pushing.items_max, sub.target.wishes());
+                let after = |place: PushPlace| place.reading(view, form, max, own_url, &wishes);
+                until_behind(self.place.shared.clone(), feed, place.map(after)).boxed()
             }
             // Stored by a version that had it; the subscription ends with its lease.
             None => future::pending().boxed(),
@@ -118,7 +117,7 @@ impl SubscriptionTask {
         let push = Push {
             view: sub.view.clone(),
             representation,
-            acked: self.row.progress.acked.clone(),
+            place: PushPlace::of(&self.row.progress),
             items_max: self.pushing.items_max,
             own_url: legacy_topic(&shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
@@ -143,8 +142,9 @@ impl SubscriptionTask {
         match outcome {
             PushOutcome::Nothing => self.pushing.look_anew(),
             PushOutcome::Stopped => {}
-            PushOutcome::Settled(cursor) => {
-                self.row.progress.acked = Some(cursor);
+            PushOutcome::Settled(start) => {
+                self.row.progress.acked = Some(start.acked);
+                self.row.progress.scanned = start.scanned;
                 self.pushing.look_anew();
                 self.row.save().await;
             }
@@ -214,7 +214,7 @@ impl SubscriptionTask {
         let host = self.row.host();
         info!(callback.host = %host, "`{}` is gone at {host}: it answered 410", self.row.shown_topic());
         // What is subscribed anew starts anew.
-        self.row.progress.acked = None;
+        (self.row.progress.acked, self.row.progress.scanned) = (None, None);
         self.retire().await;
     }
 }

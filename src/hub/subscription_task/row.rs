@@ -82,6 +82,7 @@ impl SubscriptionRow {
         let Advance {
             from,
             to,
+            scanned,
             on_behalf_of,
             ..
         } = advance;
@@ -91,23 +92,20 @@ impl SubscriptionRow {
             from,
             to: to.clone(),
             on_behalf_of,
+            scanned: scanned.clone(),
         };
-        match self
-            .shared
-            .store
-            .acknowledge(vec![acknowledged])
-            .await
-            .map(|moved| moved == [true])
-        {
+        match self.shared.acknowledgements.keep(acknowledged).await {
             Ok(true) => {
                 self.progress = Progress {
                     acked: Some(to),
                     attempts: Attempts::default(),
                     on_behalf_of,
+                    scanned,
                 };
                 return true;
             }
-            Ok(false) | Err(StoreError::OutcomeUnknown(_)) => self.reload().await,
+            Ok(false) => self.reload().await,
+            Err(error) if matches!(&*error, StoreError::OutcomeUnknown(_)) => self.reload().await,
             Err(error) => {
                 warn!(
                     "The position of a subscription to `{}` could not be saved: {error}",

@@ -66,6 +66,7 @@ impl SubscriptionTask {
             give_up_at: lease.until,
             start: Start::Head(None),
             principal: self.row.sub.principal,
+            scanned: None,
         });
     }
 
@@ -104,7 +105,13 @@ impl SubscriptionTask {
             }
             Intent::Subscribe { target, lease } => {
                 let acked = start(&self.row.progress, &pending.start);
-                if acked == self.row.progress.acked {
+                let is_kept = acked == self.row.progress.acked;
+                let scanned = if is_kept {
+                    self.row.progress.scanned.take()
+                } else {
+                    pending.scanned
+                };
+                if is_kept {
                     self.pushing.look_anew();
                 } else {
                     // What is under way follows on a position that no longer counts.
@@ -126,6 +133,7 @@ impl SubscriptionTask {
                     acked,
                     attempts: Attempts::default(),
                     on_behalf_of,
+                    scanned,
                 };
                 self.place.note_failing(None);
             }

@@ -4,10 +4,17 @@
 use crate::{
     auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
     catalog::{
-        Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, ShowRule, testing::parted,
+        Catalog, CatalogSnapshot, FeedSettings, LegacyPlace, ReadGate, RegisteredFeed, ServePlain,
+        ShowRule, testing::parted,
     },
     clock::{Clock, Paused},
-    feed::{order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
+    feed::{
+        legacy_document::{LegacyDocument, LegacySyntax},
+        order::Order,
+        page::PageQuery,
+        reconcile::Change,
+        record::FeedNo,
+    },
     hub::{CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},
     layers::{ConnectFault, FetchError, Request},
     notify::Notify,
@@ -24,6 +31,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
+use everfeed_adapters::Digest;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{
@@ -435,6 +443,34 @@ impl Rig {
             [other(FeedNo(2))],
             [("blog".to_owned(), self.feed)],
         ));
+    }
+
+    /// The configuration has `blog` behind an old address, at which this document was read.
+    pub(super) async fn behind(&self, address: &str, document: &str, syntax: LegacySyntax) {
+        let mut blog = blog(self.feed);
+        let url = Url::parse(address).unwrap();
+        blog.settings.aliases = vec![url.clone()];
+        blog.settings.legacy = Some(Box::new(LegacyPlace {
+            site: 0,
+            path: url[url::Position::BeforePath..].to_owned(),
+            url,
+            plain: ServePlain::Rewritten,
+            fresh_secs: None,
+            names_feed: true,
+        }));
+        self.gate
+            .catalog
+            .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+        let document = LegacyDocument {
+            body: document.as_bytes().to_vec(),
+            digest: Digest::of(document.as_bytes()),
+            content_type: None,
+            last_modified: None,
+            syntax,
+            fetched_at: START,
+        };
+        let kept = self.store.keep_document(self.feed, Arc::new(document));
+        kept.await.unwrap();
     }
 
     /// The configuration gives `blog` other readers.

@@ -481,16 +481,53 @@ async fn hints_that_bring_nothing_new_come_to_an_end() {
         house.hint(feed.no);
         pass(1).await;
     }
-    assert_eq!(house.requests_at(), [0, 100, 105, 110]);
+    // Three series of three, of which the second and the third hint cost nothing.
+    let soon: Vec<u64> = [0].into_iter().chain((100..=140).step_by(5)).collect();
+    assert_eq!(house.requests_at(), soon);
     for _ in 0..5 * 3600 {
         house.hint(feed.no);
         pass(1).await;
     }
-    let later = house.requests_at().len() - 4;
+    let later = house.requests_at().len() - soon.len();
     assert!(
         later <= 12,
         "an hourly feed that is hinted at every second for five hours: {later} more requests"
     );
+    running.stop().await;
+}
+
+// A fourth deploy in an hour was ignored, and its post came with the next poll of its own.
+#[tokio::test(start_paused = true)]
+async fn a_hint_beyond_the_budget_waits_also_during_a_restart() {
+    let house = House::new(|n, _| ready(ok(if n <= 9 { ONE } else { TWO })));
+    let feed = house.feed("blog", URL, 6 * HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(100).await;
+    for _ in 0..9 {
+        assert_eq!(house.hint(feed.no), HintFate::Taken);
+        pass(10).await;
+    }
+    let HintFate::Delayed(delay) = house.hint(feed.no) else {
+        panic!("it waits")
+    };
+    assert_eq!(delay.cause, DelayCause::Budget);
+    let due = delay.until.secs() - START_SECS;
+    assert!((600..HOUR).contains(&due), "{due}");
+    // Others until then are the same.
+    assert_eq!(house.hint(feed.no), HintFate::Delayed(delay));
+    pass(1).await;
+    let wait = running.poller.wait(feed.no).unwrap();
+    assert_eq!(
+        (wait.cause, wait.until),
+        (WaitCause::PingBudget, Some(delay.until))
+    );
+    pass(60).await;
+    running.stop().await;
+    let running = house.start([&feed]).await;
+    pass(due).await;
+    let asked = house.requests_at();
+    assert_eq!((asked.len(), asked[10]), (11, due), "{asked:?}");
+    assert_eq!(house.total(feed.no).await, 2);
     running.stop().await;
 }
 

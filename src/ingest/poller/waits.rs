@@ -29,6 +29,8 @@ pub enum WaitCause {
     BackOff,
     /// The feed was never polled: its turn comes.
     FirstPoll,
+    /// A ping waits, since the pings before it brought nothing new.
+    PingBudget,
 }
 
 impl Poller {
@@ -41,6 +43,7 @@ impl Poller {
             self.status(feed)?,
         );
         let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
+        let hint = self.parts.context.notify.hinted(feed);
         let next_at = state.timetable.next_at.max(now);
         let failing_since = state.health.fault.as_ref().map(|fault| fault.since);
         let pause = self
@@ -61,11 +64,13 @@ impl Poller {
             (next_at, failing_since, WaitCause::BackOff)
         } else if state.timetable.polled_at.is_none() {
             (next_at, None, WaitCause::FirstPoll)
+        } else if let Some(hint) = hint.filter(|hint| hint.not_before > now) {
+            (next_at, Some(hint.since), WaitCause::PingBudget)
         } else {
             return None;
         };
         let until = (until != Stamp::MAX).then_some(until);
-        let pinged_at = self.parts.context.notify.hinted_since(feed);
+        let pinged_at = hint.map(|hint| hint.since);
         Some(PollWait {
             until,
             since,

@@ -107,8 +107,8 @@ struct Agenda {
 /// Hints of a feed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hint {
-    /// True while one waits for its poll.
-    is_waiting: bool,
+    /// Time from which on the one that waits may be polled for; `None` while none waits.
+    waits_until: Option<Stamp>,
     /// Time of the last poll on a hint.
     polled_at: Option<Stamp>,
     /// The head of the feed when the poll on a hint began that is under way.
@@ -328,11 +328,11 @@ impl<'a> Worker<'a> {
         if is_repeat {
             (hint.repeated_at, hint.is_repeating) = (Some(now), true);
         }
-        if hint.is_waiting {
+        if hint.waits_until.is_some() {
             let notify = &self.poller.parts.context.notify;
             notify.hint_heard(due.feed);
             *hint = Hint {
-                is_waiting: false,
+                waits_until: None,
                 polled_at: Some(now),
                 head: notify.head(due.feed),
                 ..*hint
@@ -604,7 +604,7 @@ impl<'a> Worker<'a> {
             return;
         }
         if stepped.wants_poll {
-            self.hinted(BTreeSet::from([feed]));
+            self.poll_soon(feed, Stamp::ZERO);
         }
         self.agenda
             .walks
@@ -654,7 +654,7 @@ impl<'a> Worker<'a> {
             Ended::Finished(Ok(recalled)) => recalled,
             Ended::Finished(Err(error)) => {
                 let name = &spec.name;
-                warn!(feed.name = %name, "What is stored of `{name}` could not be read, will try again: {error}");
+                warn!(feed.name = %name, "The record of `{name}` could not be read, will try again: {error}");
                 return self
                     .lanes
                     .recalls
@@ -676,7 +676,7 @@ impl<'a> Worker<'a> {
         }
         if lacks_document {
             // It was polled before its site had it: until the next poll its readers would get nothing.
-            return self.hinted(BTreeSet::from([feed]));
+            return self.poll_soon(feed, Stamp::ZERO);
         }
         if !self.lanes.are_polling(feed) {
             self.enqueue(feed, now);
@@ -718,20 +718,25 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Notes hints. One for a feed that is being polled counts after that: it may tell of something
-    /// newer.
+    /// Takes in hints of others.
     fn hinted(&mut self, feeds: BTreeSet<FeedNo>) {
-        let now = self.now();
-        let known = self.feeds.clone();
         for feed in feeds {
-            if !known.contains_key(&feed) {
-                self.poller.parts.context.notify.hint_heard(feed);
-                continue;
+            let notify = &self.poller.parts.context.notify;
+            if !self.feeds.contains_key(&feed) {
+                notify.hint_heard(feed);
+            } else if let Some(hint) = notify.hinted(feed) {
+                self.poll_soon(feed, hint.not_before);
             }
-            self.agenda.hints.entry(feed).or_default().is_waiting = true;
-            if !self.lanes.are_polling(feed) {
-                self.enqueue(feed, now);
-            }
+        }
+    }
+
+    /// Has a feed polled for a hint, not before that time. One for a feed that is being polled
+    /// counts after that: it may tell of something newer.
+    fn poll_soon(&mut self, feed: FeedNo, not_before: Stamp) {
+        let hint = self.agenda.hints.entry(feed).or_default();
+        hint.waits_until = Some(hint.waits_until.map_or(not_before, |at| at.min(not_before)));
+        if !self.lanes.are_polling(feed) {
+            self.enqueue(feed, self.now());
         }
     }
 
@@ -821,10 +826,19 @@ impl<'a> Worker<'a> {
         let hint = self.agenda.hints.get(&feed).copied().unwrap_or_default();
         let pause = self.pauses.until(&hosts);
         let mut at = state.timetable.next_at;
-        if hint.is_waiting {
-            at = at.min(state.hinted_at(hint.polled_at, pause, now));
-            if pause > now && at < state.timetable.next_at {
-                self.keep_hint(feed, state.clone(), at);
+        if let Some(waits_until) = hint.waits_until {
+            at = at.min(state.hinted_at(hint.polled_at, pause, now).max(waits_until));
+            let why = if pause > now {
+                Some("its host asked to be left alone")
+            } else if waits_until > now {
+                Some("the pings before it brought nothing new")
+            } else {
+                None
+            };
+            if let Some(why) = why
+                && at < state.timetable.next_at
+            {
+                self.keep_hint(feed, state.clone(), at, why);
             }
         }
         if let Some(repeat_at) = hint.repeat_at {
@@ -833,12 +847,12 @@ impl<'a> Worker<'a> {
         self.lanes.polls.put(feed, at);
     }
 
-    /// Has a feed polled at the end of the pause for which its hint waits, also if everfeed is
+    /// Has a feed polled at the end of the time for which its hint waits, also if everfeed is
     /// started again meanwhile.
-    fn keep_hint(&mut self, feed: FeedNo, mut state: PollState, at: Stamp) {
+    fn keep_hint(&mut self, feed: FeedNo, mut state: PollState, at: Stamp, why: &str) {
         if let Some(spec) = self.feeds.get(&feed) {
             let (name, until) = (&spec.name, at.rfc3339());
-            info!(feed.name = %name, until, "A ping or publish hint for `{name}` waits until {until}: its host asked to be left alone");
+            info!(feed.name = %name, until, "A ping or publish hint for `{name}` waits until {until}: {why}");
         }
         state.timetable.next_at = at;
         self.saving.note(feed, &state, PollSaving::Waiting);
@@ -873,7 +887,7 @@ impl<'a> Worker<'a> {
         match self.clock.look(now.micros()) {
             None => {}
             Some(Jump::Ahead(by)) => warn!(
-                "The clock went ahead by {} s more than has passed: it was set, or the machine slept. What is due by it is polled now",
+                "The clock went ahead by {} s more than has passed: it was set, or the machine slept. Feeds that are due by it are polled now",
                 by.as_secs()
             ),
             Some(Jump::Back(by)) => {

@@ -65,7 +65,7 @@ impl Decided {
         let (mut notes, mut partial) = (seen.notes.clone(), sliced.partial);
         if !policy.ordered {
             partial = partial.or(Some(
-                "a planet of several sites: what one of them takes out is missing from the middle",
+                "a planet of several sites: a post that one of them removes is missing from the middle",
             ));
         }
         if seen.coverage == Coverage::Conditional && known.window.absence.has_caught_conditional() {

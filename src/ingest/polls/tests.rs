@@ -11,7 +11,7 @@ use crate::{
         Store, Subscription,
         subscriptions::{
             Algo, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, NewSubscription, Pending,
-            Start, Target,
+            PushWishes, Start, Target,
         },
     },
 };
@@ -177,6 +177,7 @@ async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_unt
         secret: None,
         algo: Algo::Sha256,
         verify_token: None,
+        wishes: PushWishes::default(),
     });
     let terms = LeaseTerms {
         secs: 60,
@@ -192,6 +193,7 @@ async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_unt
         give_up_at: Stamp::MAX,
         start: Start::Head(None),
         principal: None,
+        scanned: None,
     };
     let view = View::all(feed.no, Order::MODIFIED);
     let new = NewSubscription {

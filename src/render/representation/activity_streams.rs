@@ -30,7 +30,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     media: Media::of("application/json; charset=utf-8", Negotiation::Ranges)
         .or(&["application/stream+json"]),
     audiences: FULL,
-    is_pushed: true,
+    is_alternate: true,
     write: document,
     item: lone_item,
 };
@@ -71,7 +71,7 @@ pub(super) fn position(
     if let Some(hub) = hub {
         json.object("links", |json| json.put("hub", [hub]));
     }
-    json.put_some("prev_cursor", document.prev_cursor);
+    json.put_some("prev_cursor", document.prev_cursor());
     json.put("last_cursor", &document.page.last_cursor);
     json.put_some("next", document.next(audience));
 }

@@ -41,7 +41,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     )
     .or(&["application/ld+json"]),
     audiences: FULL,
-    is_pushed: false,
+    is_alternate: false,
     write: document,
     item: lone_item,
 };
@@ -56,7 +56,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
         json.put("type", "OrderedCollectionPage");
         json.object("partOf", |json| collection(json, document, channel));
         json.put_some("next", document.next(audience));
-        json.put_some("fo:prev_cursor", document.prev_cursor);
+        json.put_some("fo:prev_cursor", document.prev_cursor());
         json.put("fo:last_cursor", &document.page.last_cursor);
         json.list("orderedItems", items, |json, item| {
             activity(json, item, channel, &service);

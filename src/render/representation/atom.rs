@@ -39,7 +39,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     media: Media::of("application/atom+xml; charset=utf-8", Negotiation::Ranges)
         .or(&["text/xml", "application/xml"]),
     audiences: BOTH,
-    is_pushed: true,
+    is_alternate: true,
     write: document,
     item: lone_item,
 };
@@ -60,7 +60,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     xml.open("feed", &attributes);
     head(&mut xml, document, channel, audience);
     position(&mut xml, document, audience);
-    let stubs = if document.links.is_live_view {
+    let stubs = if document.links.is_live_view || audience == Audience::Classic {
         Stubs::LeftOut
     } else {
         Stubs::Shown

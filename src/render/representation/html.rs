@@ -29,7 +29,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     etag: "h",
     media: Media::of("text/html; charset=utf-8", Negotiation::Never).without_position(),
     audiences: BOTH,
-    is_pushed: false,
+    is_alternate: false,
     write: document,
     item: lone_item,
 };

@@ -35,7 +35,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     etag: "f",
     media: Media::of("application/feed+json; charset=utf-8", Negotiation::Name),
     audiences: BOTH,
-    is_pushed: true,
+    is_alternate: true,
     write: document,
     item: lone_item,
 };
@@ -87,8 +87,12 @@ fn page_extension(
     if audience == Audience::Full {
         json.put("id", channel.feed.iri());
         json.put_some("total", document.page.total);
-        json.put_some("prev_cursor", document.prev_cursor);
+    }
+    if document.has_cursors(audience) {
+        json.put_some("prev_cursor", document.prev_cursor());
         json.put("last_cursor", &document.page.last_cursor);
+    }
+    if document.shows_gone(audience) {
         // Readers that do not know of them see no empty posts.
         let gone = post::items(document, audience).filter_map(ItemProjection::tombstone);
         json.list_some("deleted", gone, tombstone);

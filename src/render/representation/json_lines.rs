@@ -25,7 +25,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
         "application/x-jsonlines",
     ]),
     audiences: FULL,
-    is_pushed: false,
+    is_alternate: false,
     write: document,
     item: lone_item,
 };

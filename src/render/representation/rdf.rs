@@ -6,7 +6,8 @@
 use super::{
     BOTH, LoneItem, Media, Negotiation, SyntaxRow, rhythm,
     shared_elements::{
-        archive_mark, foreign, item_position, missed, position, summary_and_content,
+        OF_TOMBSTONES, archive_mark, beyond_classic, foreign, item_position, missed, position,
+        summary_and_content,
     },
 };
 use crate::{
@@ -68,7 +69,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     etag: "x",
     media: Media::of("application/rdf+xml; charset=utf-8", Negotiation::Never),
     audiences: BOTH,
-    is_pushed: false,
+    is_alternate: false,
     write: document,
     item: lone_item,
 };
@@ -150,8 +151,8 @@ fn channel(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, au
 fn contents(xml: &mut Xml, document: &Document<'_>) {
     xml.open("items", &[]);
     xml.open("rdf:Seq", &[]);
-    for post in post::items(document, Audience::Classic) {
-        resource(xml, "rdf:li", Some(&post.item().iri));
+    for post in post::items(document, Audience::Classic).filter_map(ItemProjection::post) {
+        resource(xml, "rdf:li", Some(&post.item.iri));
     }
     xml.close("rdf:Seq");
     xml.close("items");
@@ -160,7 +161,7 @@ fn contents(xml: &mut Xml, document: &Document<'_>) {
 fn item(xml: &mut Xml, item: ItemProjection<'_>, channel: ShownChannel<'_>, audience: Audience) {
     match item {
         ItemProjection::Post(post) => live(xml, post, channel, audience),
-        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone),
+        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone, audience),
     }
 }
 
@@ -220,9 +221,11 @@ fn site(channel: ShownChannel<'_>) -> Option<Cow<'_, str>> {
 
 /// A tombstone, by the name that RFC 6721 gives it; its `ref` and `when` are properties, as RDF
 /// wants them.
-fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>) {
+fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, audience: Audience) {
     let item = tombstone.item;
-    xml.open("at:deleted-entry", &[("rdf:about", Some(&item.iri))]);
+    let mut attributes = beyond_classic(audience, OF_TOMBSTONES).to_vec();
+    attributes.push(("rdf:about", Some(&*item.iri)));
+    xml.open("at:deleted-entry", &attributes);
     xml.leaf("at:comment", &[], tombstone.reason.code());
     xml.leaf("fo:id", &[], &item.id.to_string());
     xml.leaf("fo:edited", &[], &item.modified.rfc3339());

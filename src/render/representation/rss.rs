@@ -5,8 +5,8 @@
 use super::{
     BOTH, LoneItem, Media, Negotiation, SyntaxRow, rhythm,
     shared_elements::{
-        archive_mark, foreign, item_position, link, missed, own_links, position,
-        summary_and_content,
+        OF_TOMBSTONES, archive_mark, beyond_classic, foreign, item_position, link, missed,
+        own_links, position, summary_and_content,
     },
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(super) static ROW: SyntaxRow = SyntaxRow {
     etag: "r",
     media: Media::of("application/rss+xml; charset=utf-8", Negotiation::Never),
     audiences: BOTH,
-    is_pushed: true,
+    is_alternate: true,
     write: document,
     item: lone_item,
 };
@@ -178,15 +178,16 @@ fn is_of_channel(name: &str) -> bool {
 fn item(xml: &mut Xml, item: ItemProjection<'_>, audience: Audience) {
     match item {
         ItemProjection::Post(post) => live(xml, post, audience),
-        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone),
+        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone, audience),
     }
 }
 
 /// A tombstone (H-30). `ref` is the guid, by which readers of RSS know a post.
-fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>) {
+fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, audience: Audience) {
     let item = tombstone.item;
     let when = item.modified.rfc3339();
-    let attributes = [("ref", Some(item.given_id())), ("when", Some(&*when))];
+    let mut attributes = beyond_classic(audience, OF_TOMBSTONES).to_vec();
+    attributes.extend([("ref", Some(item.given_id())), ("when", Some(&*when))]);
     xml.open("at:deleted-entry", &attributes);
     xml.leaf("at:comment", &[], tombstone.reason.code());
     xml.leaf("fo:id", &[], &item.id.to_string());

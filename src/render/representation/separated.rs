@@ -62,7 +62,7 @@ pub(super) static CSV: SyntaxRow = SyntaxRow {
     etag: "v",
     media: Media::of("text/csv; charset=utf-8", Negotiation::Name).without_position(),
     audiences: FULL,
-    is_pushed: false,
+    is_alternate: false,
     write: csv_document,
     item: csv_item,
 };
@@ -79,7 +79,7 @@ pub(super) static TSV: SyntaxRow = SyntaxRow {
     )
     .without_position(),
     audiences: FULL,
-    is_pushed: false,
+    is_alternate: false,
     write: tsv_document,
     item: tsv_item,
 };

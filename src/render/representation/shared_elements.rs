@@ -56,8 +56,35 @@ pub(super) fn archive_mark(xml: &mut Xml, document: &Document<'_>) {
 pub(super) fn position(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     if audience == Audience::Full {
         xml.leaf_some("fo:total", document.page.total.map(|it| it.to_string()));
-        xml.leaf_some("fo:prev_cursor", document.prev_cursor);
-        xml.leaf("fo:last_cursor", &[], &document.page.last_cursor);
+    }
+    if !document.has_cursors(audience) {
+        return;
+    }
+    let declared = beyond_classic(audience, FO);
+    if let Some(prev) = document.prev_cursor() {
+        xml.leaf("fo:prev_cursor", declared, prev);
+    }
+    xml.leaf("fo:last_cursor", declared, &document.page.last_cursor);
+}
+
+/// The namespaces of a tombstone.
+pub(super) const OF_TOMBSTONES: &[(&str, Option<&str>)] = &[
+    ("xmlns:at", Some(ns::TOMBSTONES)),
+    ("xmlns:fo", Some(ns::SMART_FEED)),
+];
+
+/// The namespace of positions.
+const FO: &[(&str, Option<&str>)] = OF_TOMBSTONES.split_at(1).1;
+
+/// The declarations of an element that documents for ordinary readers hold only in pushes: their
+/// root does not declare its namespaces.
+pub(super) const fn beyond_classic<'a>(
+    audience: Audience,
+    declarations: &'a [(&'a str, Option<&'a str>)],
+) -> &'a [(&'a str, Option<&'a str>)] {
+    match audience {
+        Audience::Full => &[],
+        Audience::Classic => declarations,
     }
 }
 

@@ -176,7 +176,7 @@ impl Query {
     }
 
     /// True while the whole view is meant, and nothing is said of the answer.
-    pub(super) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         let Self {
             since,
             until,

@@ -136,7 +136,7 @@ impl GuardRules {
         match &host {
             Some(host) if is_local && !self.is_own(host.host()) => {
                 return forbidden(
-                    "refused: this Host is another; ask for localhost, or the address of admin_listen",
+                    "refused: this is not the Host of the operator's listener. Ask for localhost, or the address of admin_listen",
                 );
             }
             None if !is_open => return forbidden("refused: give one Host"),
@@ -255,8 +255,8 @@ where
         }
         // Whoever reaches a site would be the operator where its origin leads here.
         if passes(request.headers()) > 0 {
-            let why = "refused: this came through the proxy before a site, whose origin leads to the \
-                       operator's listener; mend site.origin";
+            let why = "refused: this came through the proxy of a site. The site's origin leads to the \
+                       operator's listener; correct site.origin";
             return ready(Ok(refusal(StatusCode::LOOP_DETECTED, why))).boxed();
         }
         match self
@@ -273,7 +273,7 @@ where
                 };
                 tracing::warn!(
                     status = status.as_u16(),
-                    "A request to the operator's listener was refused: {why}{more}; said once a minute at most"
+                    "A request to the operator's listener was refused: {why}{more}. This is said once a minute at most"
                 );
                 ready(Ok(refusal(status, why))).boxed()
             }

@@ -296,7 +296,7 @@ async fn a_form_without_a_place_for_positions_has_them_in_its_headers() {
             let own = format!("{ROOT}/feeds/blog.{suffix}?order=modified");
             let own = match suffix {
                 "html" => of_page.clone(),
-                _ => format!("<{own}>; rel=\"self\""),
+                _ => format!("<{own}>; rel=\"self\", <{ROOT}/hub>; rel=\"hub\""),
             };
             assert_eq!(
                 page.header("link"),

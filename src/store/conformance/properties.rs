@@ -555,6 +555,7 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
                 from,
                 to,
                 on_behalf_of,
+                scanned: None,
             };
             said(rig.acknowledge(vec![moved]).await)
         }

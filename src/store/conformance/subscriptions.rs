@@ -15,7 +15,7 @@ use crate::{
         StoreError, Subscription, SubscriptionNo,
         subscriptions::{
             Acknowledged, Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms,
-            NewSubscription, Pending, Progress, Start, Target,
+            NewSubscription, Pending, Progress, PushWishes, Start, Target,
         },
     },
 };
@@ -54,6 +54,7 @@ fn target(callback: &str) -> Target {
         secret: Some(Secret::new("hush")),
         algo: Algo::Sha1,
         verify_token: Some("token".into()),
+        wishes: PushWishes::default(),
     })
 }
 
@@ -72,6 +73,7 @@ pub(crate) fn new(feed: FeedNo, callback: &str) -> NewSubscription {
             user: UserNo(7),
             token: Some(TokenNo(8)),
         }),
+        scanned: None,
     };
     NewSubscription {
         view: View::all(feed, Order::MODIFIED),
@@ -95,6 +97,7 @@ fn progress(acked: &str, failed: u32) -> Progress {
         acked: Some(acked.to_owned()),
         attempts,
         on_behalf_of: None,
+        scanned: None,
     }
 }
 
@@ -104,6 +107,7 @@ fn acknowledged(subscription: SubscriptionNo, from: &str, to: &str) -> Acknowled
         from: from.into(),
         to: to.into(),
         on_behalf_of: None,
+        scanned: None,
     }
 }
 

@@ -83,7 +83,7 @@ pub fn missing_store(path: &Path) -> Option<StoreError> {
 fn missing(path: &Path, is_there: bool) -> StoreError {
     let state = if is_there { "is empty" } else { "is missing" };
     StoreError::Missing(format!(
-        "{} {state}, although a store was there (says {}): mount its disk, put the file back or restore a backup; or begin a new store, without what was stored, by `everfeed serve --new-store`",
+        "{} {state}, although a store was there (says {}). Mount its disk, put the file back or restore a backup. `everfeed serve --new-store` begins a new, empty store",
         path.display(),
         marker(path).display()
     ))
@@ -167,14 +167,14 @@ impl StoreFile {
         // Only who has the store open makes one: a kill has left it.
         if let Err(error) = self.remove_copy() {
             tracing::warn!(
-                "A copy of the store cannot be removed, and may hold what was forgotten: {error}"
+                "A copy of the store cannot be removed, and may hold forgotten items: {error}"
             );
         }
         if is_rewrite_due(&open)? {
             open = self.rewritten(&open, |_| Ok(())).or_else(|failed| {
                 let (NotRewritten::Kept(error) | NotRewritten::Replaced(error)) = failed;
                 tracing::warn!(
-                    "The store could not be written anew, and free pages of its file hold what was forgotten; it is tried again at the next start: {error}"
+                    "The store could not be written anew, so free pages of its file still hold forgotten items. The next start tries again: {error}"
                 );
                 drop(open);
                 self.open_at_path()
@@ -603,7 +603,7 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
             "{path} is open in another process; is everfeed already running?"
         )),
         DatabaseError::UpgradeRequired(version) => StoreError::Schema(format!(
-            "{path} was written by an older everfeed: it is a redb file of format {version}, which this one does not read; take the everfeed that wrote it, or move the file away and begin anew"
+            "{path} was written by an older everfeed (redb format {version}), and this one does not read it. Use the everfeed that wrote it, or move the file away and begin anew"
         )),
         DatabaseError::Storage(StorageError::Io(error))
             if error.kind() == ErrorKind::InvalidData =>

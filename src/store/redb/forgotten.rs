@@ -30,7 +30,7 @@ pub(super) fn cut_document(
     let cut = forgotten_in(source, record)?.document(&document, url.as_deref());
     let Ok(cut) = cut else {
         let name = &record.name;
-        tracing::warn!(feed.name = %name, "A document of `{name}` is not kept for its readers: what was forgotten cannot be cut out of it");
+        tracing::warn!(feed.name = %name, "A document of `{name}` is not kept for its readers: a forgotten item cannot be cut out of it");
         return Ok(None);
     };
     Ok(Some(cut.unwrap_or(document)))

@@ -251,7 +251,7 @@ impl OpenFile {
             .unwrap_or_else(|panic| Err(NotRewritten::Replaced(StoreError::Damaged(panic))));
         if let Err(NotRewritten::Kept(error) | NotRewritten::Replaced(error)) = &rewritten {
             tracing::warn!(
-                "The store is written anew at the next start; free pages of its file hold until then what was forgotten: {error}"
+                "The store is written anew at the next start. Until then free pages of its file hold forgotten items: {error}"
             );
         }
         let mut slot = lock(&self.slot);

@@ -406,7 +406,7 @@ fn groups(
             let is_sound = leads.is_some_and(|leads| leads.value() == id.0.as_slice());
             if !is_sound || is_live(holder.feed, holder.item) == Some(false) {
                 report.fault(format!(
-                    "post {id} of group {group} is held by what is no item of feed {}",
+                    "post {id} of group {group} is held by a missing item of feed {}",
                     holder.feed
                 ));
             }

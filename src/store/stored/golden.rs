@@ -41,7 +41,7 @@ use crate::{
             DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Timetable,
             ValidatorPair,
         },
-        view::View,
+        view::{Deletions, View},
     },
     secret::Secret,
     store::{
@@ -50,7 +50,7 @@ use crate::{
         content_mark::ContentMark,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, Start, Target,
+            Pending, Progress, PushWishes, Start, Target,
         },
     },
 };
@@ -692,6 +692,7 @@ fn samples() -> Vec<Sample> {
             secret: Some(Secret::new("hush")),
             algo: Algo::Sha384,
             verify_token: some("token"),
+            wishes: PushWishes::default(),
         }),
         lease: Some(Lease {
             until: AT,
@@ -709,6 +710,7 @@ fn samples() -> Vec<Sample> {
                     secret: None,
                     algo: Algo::Sha256,
                     verify_token: some("t"),
+                    wishes: PushWishes::default(),
                 }),
             },
             attempts: 1,
@@ -716,6 +718,7 @@ fn samples() -> Vec<Sample> {
             give_up_at: Stamp::MAX,
             start: Start::Given("1_0_1".into()),
             principal: None,
+            scanned: None,
         }),
         principal: None,
     };
@@ -742,6 +745,24 @@ fn samples() -> Vec<Sample> {
         pending,
         ..subscription.clone()
     };
+    let wishing = Subscription {
+        target: Target::Callback(CallbackTarget {
+            url: "https://r.example/cb".into(),
+            topic_as_sent: "https://f.example/feeds/blog/classic.atom".into(),
+            dialect: Dialect::WebSub,
+            secret: None,
+            algo: Algo::Sha256,
+            verify_token: None,
+            wishes: PushWishes {
+                deletions: Some(Deletions::Announce),
+            },
+        }),
+        pending: subscription.pending.clone().map(|pending| Pending {
+            scanned: some("2_0_1"),
+            ..pending
+        }),
+        ..subscription.clone()
+    };
     let attempts = Attempts {
         failed: 3,
         next_try: AT,
@@ -752,6 +773,7 @@ fn samples() -> Vec<Sample> {
         acked: some("1_0_1"),
         attempts,
         on_behalf_of: None,
+        scanned: None,
     };
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),
@@ -790,6 +812,7 @@ fn samples() -> Vec<Sample> {
         sample("full", page),
         sample("full", subscription),
         sample("private", private),
+        sample("wishing", wishing),
         sample("cloud", cloud),
         sample(
             "full",
@@ -809,6 +832,13 @@ fn samples() -> Vec<Sample> {
             "readers",
             Progress {
                 on_behalf_of: Some(40),
+                ..progress.clone()
+            },
+        ),
+        sample(
+            "scanned",
+            Progress {
+                scanned: some("2_0_1"),
                 ..progress.clone()
             },
         ),

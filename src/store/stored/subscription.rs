@@ -2,20 +2,20 @@
 
 use super::{
     Out, Stored, StoredKind, Written,
-    table::{stored_enums, stored_newtypes, stored_structs},
+    table::{Fields, stored_enums, stored_newtypes, stored_structs},
 };
 use crate::{
     feed::{
         filter::{Filter, FilterTerms},
         order::{Axis, Order},
-        view::View,
+        view::{Deletions, View},
     },
     secret::Secret,
     store::{
         Subscription, SubscriptionNo,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, Start, Target,
+            Pending, Progress, PushWishes, Start, Target,
         },
     },
 };
@@ -38,12 +38,12 @@ stored_structs! {
     Subscription { no, rev, view, representation, topic, target, lease, pending, principal }
     View { feed, order, filter }
     Order { axis, reverse }
-    CallbackTarget { url, topic_as_sent, dialect, secret, algo, verify_token }
+    CallbackTarget { url, topic_as_sent, dialect, secret, algo, verify_token, wishes }
     CloudTarget { address, feed_url, is_challenged }
     Lease { until, terms }
     LeaseTerms { secs, auto_refresh }
-    Pending { intent, attempts, next_try, give_up_at, start, principal }
-    Progress { acked, attempts, on_behalf_of }
+    Pending { intent, attempts, next_try, give_up_at, start, principal, scanned }
+    Progress { acked, attempts, on_behalf_of, scanned }
     Attempts { failed, next_try, failure, since }
 }
 
@@ -54,6 +54,7 @@ stored_enums! {
     Intent { 0 Subscribe { target, lease }, 1 Refresh, 2 Unsubscribe { target } }
     Start { 0 Head(cursor), 1 Given(cursor) }
     Dialect { 0 WebSub, 1 Legacy }
+    Deletions { 0 Announce, 1 Omit }
     Algo { 0 Sha1, 1 Sha256, 2 Sha384, 3 Sha512 }
 }
 
@@ -82,6 +83,30 @@ impl Stored for Arc<FilterTerms> {
             Ok(Filter::All | Filter::Live) => Ok(Self::default()),
             Err(bad) => Err(decode::Error::message(bad)),
         }
+    }
+}
+
+/// Wishes may all be the usual ones, and then they are not written.
+impl Stored for PushWishes {
+    fn put(&self, out: &mut Out) -> Written {
+        let Self { deletions } = self;
+        out.array(1)?;
+        deletions.put(out)
+    }
+
+    fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
+        let mut fields = Fields::begin(input, 1)?;
+        Ok(Self {
+            deletions: fields.next(input, "deletions")?,
+        })
+    }
+
+    fn missing() -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn is_missing(&self) -> bool {
+        *self == Self::default()
     }
 }
 

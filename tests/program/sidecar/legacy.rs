@@ -694,7 +694,11 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
         !list.contains("gone") && !list.contains("elsewhere"),
         "{list}"
     );
-    assert!(sidecar.get("/comments/feed/").await.contains("rel=\"hub\""));
+    // A poll keeps the document after its items.
+    until("its document is kept", async || {
+        sidecar.get("/comments/feed/").await.contains("rel=\"hub\"")
+    })
+    .await;
     let sidecar = sidecar.restart().await;
     up.store(false, Ordering::Relaxed);
     assert!(

@@ -76,7 +76,7 @@ async fn a_ping_makes_the_feeds_of_its_blog_be_polled_soon_within_limits() {
     for (nothing, why) in [
         (
             call("weblogUpdates.ping", &["x", "http://elsewhere.example/"]),
-            "not of a blog",
+            "no blog at this address",
         ),
         (
             call("weblogUpdates.ping", &["x", "nonsense"]),

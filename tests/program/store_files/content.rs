@@ -31,7 +31,7 @@ use everfeed::{
         Archives, Commit, Store, Subscription,
         subscriptions::{
             Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, NewSubscription,
-            Pending, Progress, Start, Target,
+            Pending, Progress, PushWishes, Start, Target,
         },
     },
 };
@@ -345,6 +345,7 @@ fn target(dialect: Dialect, secret: Option<&str>, verify_token: Option<&str>) ->
         secret: secret.map(Secret::new),
         algo: Algo::usual(dialect),
         verify_token: verify_token.map(str::to_owned),
+        wishes: PushWishes::default(),
     })
 }
 
@@ -365,6 +366,7 @@ fn subscription(feed: FeedNo) -> NewSubscription {
                 user: UserNo(1),
                 token: Some(TokenNo(1)),
             }),
+            scanned: None,
         },
     }
 }
@@ -577,6 +579,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         acked: Some("1_0_1".into()),
         attempts,
         on_behalf_of: None,
+        scanned: None,
     };
     store
         .change_subscription(active, Some(progress))

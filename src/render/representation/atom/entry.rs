@@ -8,7 +8,7 @@ use crate::{
         document::Audience,
         namespaces as ns,
         post::{ItemProjection, ShownPost, ShownTombstone},
-        representation::shared_elements::{foreign, link, missed},
+        representation::shared_elements::{OF_TOMBSTONES, beyond_classic, foreign, link, missed},
         target,
         values::{self, ShownLink, ShownSource},
         xhtml,
@@ -33,7 +33,7 @@ pub(super) enum Stubs {
 pub(super) fn item(xml: &mut Xml, item: ItemProjection<'_>, audience: Audience, stubs: Stubs) {
     match item {
         ItemProjection::Post(post) => live(xml, post, audience),
-        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone, stubs),
+        ItemProjection::Tombstone(tombstone) => gone(xml, tombstone, audience, stubs),
     }
 }
 
@@ -66,7 +66,7 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
 /// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not
 /// (D-13, H-30..H-32), unless they asked for nothing that is gone. The times at which the item was
 /// first missed and last seen stand in either (POLLING 2.7), and so does the source of what it was.
-fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, stubs: Stubs) {
+fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, audience: Audience, stubs: Stubs) {
     let item = tombstone.item;
     let when = item.modified.rfc3339();
     let id = item.id.to_string();
@@ -76,7 +76,8 @@ fn gone(xml: &mut Xml, tombstone: ShownTombstone<'_>, stubs: Stubs) {
             origin(xml, source, Audience::Full);
         }
     };
-    let attributes = [("ref", Some(&*item.iri)), ("when", Some(&*when))];
+    let mut attributes = beyond_classic(audience, OF_TOMBSTONES).to_vec();
+    attributes.extend([("ref", Some(&*item.iri)), ("when", Some(&*when))]);
     xml.open("at:deleted-entry", &attributes);
     xml.leaf("at:comment", &[], tombstone.reason.code());
     xml.leaf("fo:id", &[], &id);

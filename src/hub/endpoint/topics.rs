@@ -1,0 +1,421 @@
+//! Topics: the view, and the form of it, that a spelling means and a request wishes; not who is pushed
+//! it.
+
+use super::{Hub, HubAnswer, HubSender, slow_down};
+use crate::{
+    auth::{AuthVerdict, Credentials, Principal, PrincipalId},
+    catalog::is_open_to,
+    edge::accepted::media_ranges,
+    feed::{
+        filter::Filter,
+        order::Order,
+        record::FeedNo,
+        view::{Deletions, View},
+    },
+    hub::{
+        form::{self, Mode, RefusedForm},
+        roster::Key,
+    },
+    render::{Audience, Query, Representation, Topic, legacy::pushed},
+    secret::Secret,
+};
+use std::time::Duration;
+use url::form_urlencoded;
+
+/// A topic of ours: what is pushed, and its canonical URL.
+pub(in crate::hub) struct Subject {
+    pub(in crate::hub) view: View,
+    pub(in crate::hub) representation: Representation,
+    pub(super) topic: String,
+    /// The topic as the subscriber spelt it.
+    pub(super) spelt: String,
+    /// The principal who asks for it.
+    pub(in crate::hub) principal: Option<PrincipalId>,
+    /// The wish for items that are gone that stands in the topic itself.
+    pub(super) deletions: Option<Deletions>,
+}
+
+impl Subject {
+    /// The identity of a subscription to it.
+    pub(super) fn key(&self, address: &str) -> Key {
+        Key {
+            topic: self.topic.clone(),
+            address: address.to_owned(),
+        }
+    }
+}
+
+/// A topic as a request asks for it.
+#[derive(Clone, Copy)]
+pub(super) struct TopicAsk<'a> {
+    pub(super) spelt: &'a str,
+    pub(super) mode: Mode,
+    /// `format` of the form.
+    pub(super) format: Option<&'a str>,
+    /// `Accept` of the request.
+    pub(super) accept: Option<&'a str>,
+}
+
+/// A topic without the wishes that stood in its query.
+struct WishedTopic {
+    url: String,
+    format: Option<String>,
+    deletions: Option<Deletions>,
+}
+
+impl WishedTopic {
+    // Decides: Which parameters of a topic are wishes, and no part of its address?
+    fn of(ask: TopicAsk<'_>) -> Result<Self, RefusedForm> {
+        let (mut format, mut deletions) = (ask.format.map(str::to_owned), None);
+        let (url, query) = ask.spelt.split_once('?').unwrap_or((ask.spelt, ""));
+        let mut kept: Vec<&str> = Vec::new();
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            let pair = form_urlencoded::parse(part.as_bytes()).next();
+            let (name, value) = pair.unwrap_or_default();
+            match &*name {
+                "format" if format.as_deref().is_some_and(|known| known != value) => {
+                    return Err(RefusedForm::Twice("format"));
+                }
+                "format" => format = Some(value.into_owned()),
+                "deletions" => deletions = Some(form::deletions(&value)?),
+                _ => kept.push(part),
+            }
+        }
+        let url = if kept.is_empty() {
+            url.to_owned()
+        } else {
+            format!("{url}?{}", kept.join("&"))
+        };
+        Ok(Self {
+            url,
+            format,
+            deletions,
+        })
+    }
+}
+
+/// A feed that a topic names, in the form in which its address shows it.
+struct NamedView {
+    feed: FeedNo,
+    name: String,
+    order: Order,
+    filter: Filter,
+    representation: Representation,
+    place: TopicPlace,
+}
+
+/// The place at which a topic stands.
+enum TopicPlace {
+    /// An old address, in its canonical spelling.
+    Legacy(String),
+    /// An address of ours, below a secret or not.
+    Own(Option<String>),
+}
+
+impl Hub {
+    /// The topic that a spelling means: an old address, a Smart Feed there, or one of ours, in the
+    /// form that the request wishes.
+    pub(super) async fn subject(
+        &self,
+        ask: TopicAsk<'_>,
+        sender: &HubSender,
+    ) -> Result<Subject, HubAnswer> {
+        let principal = self.principal_for(ask.spelt, sender).await?;
+        let principal = principal.as_ref();
+        let catalog = self.shared.gate.catalog.snapshot();
+        // The parameters of an old address may have the names of ours.
+        let wished = if catalog.by_legacy_url(ask.spelt).is_some() {
+            WishedTopic {
+                url: ask.spelt.to_owned(),
+                format: ask.format.map(str::to_owned),
+                deletions: None,
+            }
+        } else {
+            WishedTopic::of(ask)?
+        };
+        let named = match self.at_old_address(&wished.url, sender, principal).await? {
+            Some(named) => named,
+            None => self.own_topic(&wished.url, sender, ask.mode, principal)?,
+        };
+        let form = match &wished.format {
+            Some(format) => named_form(format, &named)?,
+            None => accepted_form(ask.accept.unwrap_or_default(), &named),
+        };
+        Ok(Subject {
+            spelt: ask.spelt.to_owned(),
+            principal: principal.map(Principal::id),
+            deletions: wished.deletions,
+            ..self.in_form(named, form)
+        })
+    }
+
+    /// The feed that a publisher names by a topic; `None` for what is no topic of ours.
+    pub(super) fn published_topic(
+        &self,
+        spelt: &str,
+        sender: &HubSender,
+        principal: Option<&Principal>,
+    ) -> Option<FeedNo> {
+        let named = self.own_topic(spelt, sender, Mode::Subscribe, principal);
+        Some(named.ok()?.feed)
+    }
+
+    // Decides: Which topic is a translation?
+    /// A named view in a form: at its own address where that is the form there, else at the address
+    /// of ours that has it (HUB-18).
+    fn in_form(&self, named: NamedView, form: Representation) -> Subject {
+        let site = self.shared.readers.site();
+        // A view for ordinary readers has one order.
+        let order = if form.is_classic() {
+            Order::default()
+        } else {
+            named.order
+        };
+        let by = (order, &named.filter);
+        let topic = match named.place {
+            TopicPlace::Legacy(url) if form == named.representation => url,
+            TopicPlace::Own(Some(token)) => {
+                let site = site.below_secret(&token);
+                site.topic_url(&named.name, form, by)
+            }
+            TopicPlace::Legacy(_) | TopicPlace::Own(None) => site.topic_url(&named.name, form, by),
+        };
+        Subject {
+            view: View {
+                feed: named.feed,
+                order,
+                filter: named.filter,
+            },
+            representation: form,
+            topic,
+            spelt: String::new(),
+            principal: None,
+            deletions: None,
+        }
+    }
+
+    /// The topic that a spelling means, when it is one of ours. One of a feed that is not served any
+    /// more can still be unsubscribed from.
+    fn own_topic(
+        &self,
+        spelt: &str,
+        sender: &HubSender,
+        mode: Mode,
+        principal: Option<&Principal>,
+    ) -> Result<NamedView, RefusedForm> {
+        let Topic {
+            name,
+            order,
+            filter,
+            representation,
+            secret,
+        } = self
+            .shared
+            .readers
+            .site()
+            .topic(spelt)
+            .ok_or(RefusedForm::UnknownTopic(
+                "take the rel=self URL of a feed served here, without other parameters",
+            ))?;
+        let catalog = self.shared.gate.catalog.snapshot();
+        // While there is a private feed, nobody unknown is told which names there are.
+        let is_hiding = catalog.has_private();
+        let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
+            (Some(feed), _) if is_open_to(feed, principal) => feed.no,
+            (None, Some(withdrawn)) if mode == Mode::Unsubscribe => withdrawn,
+            (None, Some(_)) if !is_hiding => return Err(RefusedForm::GoneTopic),
+            _ if is_hiding && principal.is_none() => return Err(RefusedForm::Unauthenticated),
+            _ => return Err(RefusedForm::UnknownTopic("there is no such feed")),
+        };
+        check_scope(sender, &name)?;
+        check_order(order)?;
+        Ok(NamedView {
+            feed,
+            name,
+            order,
+            filter,
+            representation,
+            place: TopicPlace::Own(secret),
+        })
+    }
+
+    /// The topic that the address of an old feed means, when it is one before which we stand:
+    /// documents of the format that its publisher writes, or the Smart Feed that is read there.
+    async fn at_old_address(
+        &self,
+        url: &str,
+        sender: &HubSender,
+        principal: Option<&Principal>,
+    ) -> Result<Option<NamedView>, HubAnswer> {
+        let catalog = self.shared.gate.catalog.snapshot();
+        let (feed, ours) = match catalog.by_legacy_url(url) {
+            Some(feed) => (feed, None),
+            None => {
+                let (address, query) = url.split_once('?').unwrap_or((url, ""));
+                // As with reads, filters count beside a parameter that only a Smart Feed has.
+                let found = [false, true].into_iter().find_map(|with_filters| {
+                    let (own, ours) = Query::split(query, with_filters);
+                    let place = match own.as_str() {
+                        "" => address.to_owned(),
+                        own => format!("{address}?{own}"),
+                    };
+                    let feed = catalog.by_legacy_url(&place)?;
+                    Query::is_smart(&ours).then_some((feed, Some(ours)))
+                });
+                match found {
+                    Some(found) => found,
+                    None => return Ok(None),
+                }
+            }
+        };
+        let Some(place) = &feed.settings.legacy else {
+            return Ok(None);
+        };
+        if !is_open_to(feed, principal) {
+            let refused = match principal {
+                None => RefusedForm::Unauthenticated,
+                Some(_) => RefusedForm::UnknownTopic("there is no such feed"),
+            };
+            return Err(refused.into());
+        }
+        let name = feed.settings.name.clone();
+        check_scope(sender, &name)?;
+        let Some(ours) = ours else {
+            let Some(document) = self.shared.store.document(feed.no).await? else {
+                return Err(HubAnswer::busy(
+                    "this feed has not been read from its origin yet",
+                ));
+            };
+            let representation = pushed(document.syntax).ok_or(RefusedForm::UnknownTopic(
+                "documents of its format (CDF, or no feed) are not pushed; add `order=modified` to it, or take the feed as /feeds lists it",
+            ))?;
+            return Ok(Some(NamedView {
+                feed: feed.no,
+                name,
+                order: Order::default(),
+                filter: Filter::All,
+                representation,
+                place: TopicPlace::Legacy(place.url.to_string()),
+            }));
+        };
+        let query = Query::parse(&ours).ok().filter(Query::is_whole);
+        let Query { order, filter, .. } = query.ok_or(RefusedForm::UnknownTopic(
+            "a topic is a whole feed: leave out since, until, max, timeout and callback",
+        ))?;
+        check_order(order)?;
+        let query = Query {
+            order,
+            filter: filter.clone(),
+            ..Query::default()
+        };
+        let glue = if place.url.query().is_some() {
+            '&'
+        } else {
+            '?'
+        };
+        Ok(Some(NamedView {
+            feed: feed.no,
+            name,
+            order,
+            filter,
+            representation: Representation::ATOM,
+            place: TopicPlace::Legacy(format!("{}{glue}{query}", place.url)),
+        }))
+    }
+
+    /// The principal who asks for a topic: whom the secret in it makes known, else the sender.
+    async fn principal_for(
+        &self,
+        spelt: &str,
+        sender: &HubSender,
+    ) -> Result<Option<Principal>, HubAnswer> {
+        let topic = self.shared.readers.site().topic(spelt);
+        let Some(token) = topic.and_then(|topic| topic.secret) else {
+            return Ok(sender.principal.clone());
+        };
+        let credentials = Credentials::SecretUrl(Secret::new(token));
+        let auth = &self.shared.gate.auth;
+        match auth.check(&credentials, sender.address).await {
+            AuthVerdict::Known(principal) => Ok(Some(principal)),
+            AuthVerdict::SlowDown { secs } => Err(slow_down(Duration::from_secs(secs))),
+            AuthVerdict::Busy => Err(HubAnswer::busy("the hub is very busy")),
+            AuthVerdict::Refused | AuthVerdict::Anonymous => {
+                Err(RefusedForm::UnknownTopic("there is no such feed").into())
+            }
+        }
+    }
+}
+
+fn check_scope(sender: &HubSender, name: &str) -> Result<(), RefusedForm> {
+    if sender.scope.as_ref().is_some_and(|scope| scope != name) {
+        Err(RefusedForm::UnknownTopic("this is the hub of another feed"))
+    } else {
+        Ok(())
+    }
+}
+
+fn check_order(order: Order) -> Result<(), RefusedForm> {
+    if !order.is_to_sync_by() {
+        return Err(RefusedForm::UnknownTopic(
+            "posts come in anywhere by `published`; take the order modified or created",
+        ));
+    }
+    if order.reverse {
+        return Err(RefusedForm::UnknownTopic(
+            "a feed grows at its new end; take the order without `-`",
+        ));
+    }
+    Ok(())
+}
+
+// Decides: Which form does a request for a translation mean?
+/// The form that `format` names. Beside a view for ordinary readers of ours it is one of those,
+/// where there is one.
+fn named_form(format: &str, named: &NamedView) -> Result<Representation, RefusedForm> {
+    let is_own_classic =
+        named.representation.is_classic() && matches!(named.place, TopicPlace::Own(_));
+    let classic = Representation::with_suffix(Audience::Classic, format);
+    classic
+        .filter(|_| is_own_classic)
+        .or_else(|| Representation::named(format))
+        .ok_or_else(|| {
+            let names: Vec<String> = Representation::all().map(Representation::name).collect();
+            RefusedForm::UnknownFormat(names.join(", "))
+        })
+}
+
+/// Media types by which `Accept` asks for a translation, and the suffixes of their forms. HTTP
+/// libraries send the others by themselves.
+const TRANSLATED: [(&str, &str); 3] = [
+    ("application/atom+xml", "atom"),
+    ("application/rss+xml", "rss"),
+    ("application/stream+json", "json"),
+];
+
+/// The form that `Accept` asks for: one that it names, unless it names that of the topic.
+fn accepted_form(accept: &str, named: &NamedView) -> Representation {
+    let own = named.representation;
+    let ranges = media_ranges(accept);
+    let quality = |media_type: &str| {
+        let named = ranges.iter().filter(|(range, _)| range == media_type);
+        named.map(|(_, quality)| *quality).max().unwrap_or(0)
+    };
+    let is_own_named = [own.media_type()]
+        .into_iter()
+        .chain(own.aliases().iter().copied())
+        .any(|media_type| quality(media_type) > 0);
+    if is_own_named {
+        return own;
+    }
+    let mut best = (0, own);
+    for (media_type, suffix) in TRANSLATED {
+        let form = Representation::with_suffix(own.audience(), suffix)
+            .or_else(|| Representation::named(suffix));
+        if let Some(form) = form
+            && quality(media_type) > best.0
+        {
+            best = (quality(media_type), form);
+        }
+    }
+    best.1
+}

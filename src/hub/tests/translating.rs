@@ -1,0 +1,263 @@
+//! Topics at old addresses, and forms that a request wishes.
+
+use super::rig::{CALLBACK, Rig, TOPIC};
+use crate::{feed::legacy_document::LegacySyntax, readers::testing, render::Representation};
+use bytes::Bytes;
+use url::form_urlencoded;
+
+const OLD: &str = "http://blog.example/rss.xml";
+const BASE: &str = "http://feeds.example:8080/feeds/blog";
+
+/// Subscribes [`CALLBACK`], and tells the status and what was said.
+async fn ask(rig: &Rig, topic: &str, accept: Option<&str>, more: &[(&str, &str)]) -> (u16, String) {
+    let body = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs([
+            ("hub.mode", "subscribe"),
+            ("hub.topic", topic),
+            ("hub.callback", CALLBACK),
+        ])
+        .extend_pairs(more)
+        .finish();
+    let mut request =
+        http::Request::post("/hub").header("content-type", "application/x-www-form-urlencoded");
+    if let Some(accept) = accept {
+        request = request.header("accept", accept);
+    }
+    let answer = rig
+        .hub
+        .handle(request.body(Bytes::from(body)).unwrap(), None)
+        .await;
+    let said = String::from_utf8(answer.body().to_vec()).unwrap();
+    (answer.status().as_u16(), said)
+}
+
+/// `rel=self` and Content-Type of the push of a new post to one subscriber, and its body.
+async fn pushed(rig: &Rig, n: u32) -> (String, String, String) {
+    rig.wait(1).await;
+    rig.net.taken();
+    rig.commit(vec![testing::add_titled(n, &format!("even {n}"))])
+        .await;
+    let pushes = rig.net.pushes();
+    let [push] = &pushes[..] else {
+        panic!("{} pushes", pushes.len())
+    };
+    let link = push.header("link");
+    let own = link.split('>').next().unwrap().trim_start_matches('<');
+    (
+        own.to_owned(),
+        push.header("content-type").to_owned(),
+        String::from_utf8(push.body.to_vec()).unwrap(),
+    )
+}
+
+async fn sidecar() -> Rig {
+    let rig = Rig::new().await;
+    rig.behind(
+        OLD,
+        "<rss version='2.0'><channel/></rss>",
+        LegacySyntax::Rss,
+    )
+    .await;
+    rig
+}
+
+// SF-79, SF-80, SF-82: the URL that was read is the topic, and its pushes call it their own.
+#[tokio::test(start_paused = true)]
+async fn an_old_address_that_is_read_as_a_smart_feed_is_a_topic() {
+    for (topic, own, media_type) in [
+        (OLD, OLD, "application/rss+xml"),
+        (
+            "http://blog.example/rss.xml?order=modified",
+            "http://blog.example/rss.xml?order=modified",
+            "application/atom+xml",
+        ),
+        (
+            "https://blog.example/rss.xml?order=created",
+            "https://blog.example/rss.xml?order=created",
+            "application/atom+xml",
+        ),
+        (
+            "https://blog.example/rss.xml",
+            "https://blog.example/rss.xml",
+            "application/rss+xml",
+        ),
+        (
+            "http://BLOG.example:80/rss.xml?q=Even&order=modified",
+            "http://blog.example/rss.xml?order=modified&q=even",
+            "application/atom+xml",
+        ),
+        (
+            "http://blog.example/rss.xml?order=modified&format=json",
+            "http://feeds.example:8080/feeds/blog.json?order=modified",
+            "application/json",
+        ),
+        (
+            "http://blog.example/rss.xml?format=json",
+            "http://feeds.example:8080/feeds/blog.json?order=modified",
+            "application/json",
+        ),
+    ] {
+        let rig = sidecar().await;
+        let (status, said) = ask(&rig, topic, None, &[("hub.verify", "async")]).await;
+        assert_eq!(status, 202, "{topic}: {said}");
+        rig.wait(1).await;
+        let question = rig.net.taken().remove(0);
+        assert_eq!(question.param("hub.topic").as_deref(), Some(topic), "W-7");
+        let (link, content_type, body) = pushed(&rig, 1).await;
+        assert_eq!(link, own, "{topic}");
+        assert!(
+            content_type.starts_with(media_type),
+            "{topic}: {content_type}"
+        );
+        let inside = own.replace('&', "&amp;");
+        assert!(
+            body.contains(&inside) || body.contains(own),
+            "{topic}: {body}"
+        );
+    }
+    let rig = sidecar().await;
+    for (topic, status) in [
+        ("http://blog.example/rss.xml?order=published", 404),
+        ("http://blog.example/rss.xml?order=-modified", 404),
+        (
+            "http://blog.example/rss.xml?order=modified&since=cursor:1_0_1",
+            404,
+        ),
+        ("http://blog.example/rss.xml?order=modified&max=1", 404),
+        ("http://blog.example/rss.xml?x=1&order=modified", 404),
+        ("http://blog.example/other.xml?order=modified", 404),
+        // By itself it chooses another document of the old site.
+        ("http://blog.example/rss.xml?q=even", 404),
+        ("http://blog.example/rss.xml?order=modified&format=pdf", 400),
+        ("http://blog.example:8443/rss.xml", 404),
+    ] {
+        assert_eq!(ask(&rig, topic, None, &[]).await.0, status, "{topic}");
+    }
+}
+
+// HUB-6: by http and https an address is one subscription.
+#[tokio::test(start_paused = true)]
+async fn an_address_by_http_and_https_is_one_subscription() {
+    let rig = sidecar().await;
+    for topic in [
+        "http://blog.example/rss.xml?order=modified",
+        "https://blog.example/rss.xml?order=modified",
+        "https://blog.example/rss.xml?deletions=omit&order=modified",
+    ] {
+        assert_eq!(ask(&rig, topic, None, &[]).await.0, 202);
+        rig.wait(1).await;
+        assert_eq!(rig.counts().active, 1, "{topic}");
+    }
+    let (own, ..) = pushed(&rig, 1).await;
+    assert_eq!(own, "https://blog.example/rss.xml?order=modified");
+    rig.delete(1).await;
+    assert_eq!(rig.net.pushes().len(), 0, "its topic omits deletions");
+    for topic in [OLD, "https://blog.example/rss.xml"] {
+        assert_eq!(ask(&rig, topic, None, &[]).await.0, 202);
+        rig.wait(1).await;
+        assert_eq!(rig.counts().active, 2, "{topic}");
+    }
+}
+
+// X-1, X-12, HUB-18: each form that can be pulled can be wished, and its push is that of its topic.
+#[tokio::test(start_paused = true)]
+async fn a_wished_form_is_pushed_as_its_own_topic() {
+    for form in Representation::all() {
+        let rig = Rig::new().await;
+        let name = form.name();
+        let (status, said) = ask(&rig, TOPIC, None, &[("format", &name)]).await;
+        assert_eq!(status, 202, "{name}: {said}");
+        let (own, content_type, _) = pushed(&rig, 1).await;
+        assert_eq!(content_type, form.content_type(), "{name}");
+        let path = if form.is_classic() {
+            format!("{BASE}/classic.{}", form.suffix())
+        } else {
+            format!("{BASE}.{}?order=modified", form.suffix())
+        };
+        assert_eq!(own, path, "{name}");
+        // It is one with the topic that has that form.
+        assert_eq!(ask(&rig, &path, None, &[]).await.0, 202, "{name}");
+        rig.wait(1).await;
+        assert_eq!(rig.counts().active, 1, "{name}");
+    }
+    let rig = Rig::new().await;
+    let classic = format!("{BASE}/classic.rss");
+    assert_eq!(
+        ask(&rig, &classic, None, &[("format", "atom")]).await.0,
+        202
+    );
+    assert_eq!(pushed(&rig, 1).await.0, format!("{BASE}/classic.atom"));
+    for wish in ["pdf", "Atom", "classic-csv", "atom,json"] {
+        let (status, said) = ask(&rig, TOPIC, None, &[("hub.format", wish)]).await;
+        assert_eq!(status, 400, "{wish}");
+        assert!(
+            said.contains("atom, json, rss, jsonfeed") && said.contains("classic-atom"),
+            "the list: {said}"
+        );
+    }
+    let twice = [("format", "atom"), ("hub.format", "json")];
+    assert_eq!(ask(&rig, TOPIC, None, &twice).await.0, 400);
+}
+
+// X-12: a trap is that HTTP libraries accept `application/json` by themselves.
+#[tokio::test(start_paused = true)]
+async fn accept_translates_only_where_it_names_one_of_three_types_and_not_the_topics_own() {
+    let [atom, json, rss] = ["atom", "json", "rss"].map(|it| format!("{BASE}.{it}?order=modified"));
+    let classic = |it: &str| format!("{BASE}/classic.{it}");
+    for (topic, accept, expect) in [
+        (&atom, "application/stream+json", &json),
+        (&atom, "application/rss+xml;q=0.5, */*;q=0.1", &rss),
+        (
+            &atom,
+            "application/rss+xml;q=0.5, application/stream+json;q=0.7",
+            &json,
+        ),
+        (
+            &atom,
+            "application/stream+json, application/atom+xml;q=0.1",
+            &atom,
+        ),
+        (&atom, "application/json, text/plain, */*", &atom),
+        (&atom, "application/stream+json;q=0", &atom),
+        (&atom, "text/html, image/*", &atom),
+        (&atom, "garbage", &atom),
+        (&json, "application/stream+json", &json),
+        (&json, "application/json, application/atom+xml", &json),
+        (&json, "application/atom+xml", &atom),
+        (&classic("rss"), "application/atom+xml", &classic("atom")),
+        (&classic("rss"), "application/stream+json", &json),
+    ] {
+        let rig = Rig::new().await;
+        assert_eq!(ask(&rig, topic, Some(accept), &[]).await.0, 202, "{accept}");
+        let (own, ..) = pushed(&rig, 1).await;
+        assert_eq!(&own, expect, "{topic}: {accept}");
+    }
+    // A wish in the form goes first.
+    let rig = Rig::new().await;
+    let wish = [("format", "rss")];
+    let accept = Some("application/stream+json");
+    assert_eq!(ask(&rig, &atom, accept, &wish).await.0, 202);
+    assert_eq!(pushed(&rig, 1).await.0, rss);
+}
+
+// Ten thousand topics of one feed by filters are so many subscriptions, within the bound on them.
+#[tokio::test(start_paused = true)]
+async fn many_filters_of_one_feed_are_bounded_by_the_number_of_subscriptions() {
+    let rig = Rig::with(crate::hub::Config {
+        subscriptions_max: 40,
+        ..crate::hub::Config::default()
+    })
+    .await;
+    let mut statuses = Vec::new();
+    for n in 0..60 {
+        let topic = format!("{BASE}.atom?q=word{n}");
+        statuses.push(ask(&rig, &topic, None, &[]).await.0);
+        rig.wait(1).await;
+    }
+    assert_eq!(statuses.iter().filter(|it| **it == 202).count(), 40);
+    assert!(statuses[40..].iter().all(|it| *it == 503), "{statuses:?}");
+    // What none of them shows is read for none of them.
+    rig.net.taken();
+    rig.add(1).await;
+    assert_eq!(rig.net.pushes().len(), 0);
+}
