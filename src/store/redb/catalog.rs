@@ -2,7 +2,6 @@
 //! a feed holds.
 
 use super::{
-    generation::CONTENT_KEY,
     groups,
     planned::write_record,
     removed_log::Removed,
@@ -12,7 +11,7 @@ use super::{
         KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
         TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
-    writer::Writing,
+    writer::{CONTENT_KEY, Writing},
 };
 use crate::{
     feed::{

@@ -3,7 +3,7 @@
 use super::{
     backup::{copy, folder_of, sync_folder},
     generation,
-    mark_file::MarkFile,
+    mark_file::{MarkFile, beside},
     open_file::{ALTERED, Astray, FileOpener, NotRewritten, OpenDatabase},
     overlay::Overlay,
     removed_log::{Removed, RemovedLog},
@@ -51,12 +51,6 @@ pub(super) const COPY_SUFFIX: &str = ".anew";
 /// The file beside a store that says that it was made.
 fn marker(path: &Path) -> PathBuf {
     beside(path, MARKER_SUFFIX)
-}
-
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(suffix);
-    path.with_file_name(name)
 }
 
 /// A step of writing a file anew that is done.

@@ -10,7 +10,7 @@ use super::{
     removed_log::{Removed, RemovedLog},
     rows,
     tables::{META, TableEdit as _, snapshot_table},
-    writer::{Writing, stored_guard},
+    writer::{CONTENT_KEY, Writing, content_mark, stored_guard},
 };
 use crate::{
     feed::{item::ItemId, record::FeedNo, stamp::Stamp},
@@ -19,9 +19,6 @@ use crate::{
     },
 };
 use redb::{Database, ReadableDatabase as _, WriteTransaction};
-
-/// Key in META of the mark of the content.
-pub(super) const CONTENT_KEY: &str = "content";
 
 /// Key in META of a copy: the time at which it was made, in microseconds.
 pub(super) const COPY_KEY: &str = "copied_at";
@@ -57,12 +54,6 @@ impl Restored {
             "The store was restored: {why}. Each feed begins a new generation, and mirrors read it anew"
         )
     }
-}
-
-/// The mark of the content of a store.
-pub(super) fn content_mark(database: &Database) -> Result<Option<ContentMark>, StoreError> {
-    let meta = snapshot_table(&database.begin_read()?, META)?;
-    meta.read(CONTENT_KEY, "the mark of the content")
 }
 
 // Decides: When is a store taken for restored?

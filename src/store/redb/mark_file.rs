@@ -25,6 +25,13 @@ const SLOT_BYTES: u64 = 4096;
 /// Bytes of a mark at most, as it is stored.
 const MARK_BYTES_MAX: usize = 64;
 
+/// The file beside a store whose name ends so.
+pub(super) fn beside(store: &Path, suffix: &str) -> PathBuf {
+    let mut name = store.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    store.with_file_name(name)
+}
+
 /// What a mark file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FoundMark {
@@ -50,7 +57,7 @@ impl MarkFile {
     /// The mark file of the store at a path.
     pub(super) fn beside(store: &Path) -> Self {
         Self {
-            path: super::file::beside(store, SUFFIX),
+            path: beside(store, SUFFIX),
             open: Mutex::default(),
             is_told: Mutex::default(),
         }

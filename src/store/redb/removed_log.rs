@@ -1,6 +1,7 @@
 //! The file beside a store that remembers what was removed for good: feeds, items, users and
 //! tokens. A backup that is restored brings none of them back. Not how they are removed.
 
+use super::mark_file::beside;
 use crate::{
     auth::{TokenNo, UserNo},
     feed::{item::ItemId, record::FeedNo},
@@ -72,7 +73,7 @@ impl RemovedLog {
     /// The file of the store at a path.
     pub(super) fn beside(store: &Path) -> Self {
         Self {
-            path: super::file::beside(store, SUFFIX),
+            path: beside(store, SUFFIX),
         }
     }
 

@@ -3,8 +3,9 @@
 
 use super::{
     backup::{copy, folder_of, sync_folder},
-    file::{COPY_SUFFIX, SeenFile, StoreFile, beside, identity, refusal},
+    file::{COPY_SUFFIX, SeenFile, StoreFile, identity, refusal},
     guarded::sheltered,
+    mark_file::beside,
     open_file::FileOpener as _,
     verify::verify,
 };

@@ -4,7 +4,7 @@
 use super::{
     accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
     file::{BARE_SCHEMA_KEY, check_schema, refusal},
-    generation::{CONTENT_KEY, COPY_KEY},
+    generation::COPY_KEY,
     guarded::{guarded, sheltered},
     overlay::Overlay,
     rows::LAST_FEED_KEY,
@@ -19,7 +19,7 @@ use super::{
         stamp_of, subscription_key, subscription_of, term_of,
     },
     word_index::{Segment, postings},
-    writer::CLOCK_KEY,
+    writer::{CLOCK_KEY, CONTENT_KEY},
 };
 use crate::{
     auth::{AccessToken, User},

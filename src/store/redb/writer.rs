@@ -2,7 +2,6 @@
 //! before anybody is answered (group commit); not what is written.
 
 use super::{
-    generation::{CONTENT_KEY, content_mark},
     guarded::{guarded, sheltered},
     open_file::{OpenDatabase, OpenFile},
     removed_log::Removed,
@@ -34,6 +33,9 @@ const GROUP_JOBS_MAX: usize = 128;
 
 /// Key in META of the last time recorded.
 pub(super) const CLOCK_KEY: &str = "clock";
+
+/// Key in META of the mark of the content.
+pub(super) const CONTENT_KEY: &str = "content";
 
 /// Key in META that says that the file is to be written anew.
 pub(super) const REWRITE_KEY: &str = "rewrite";
@@ -148,6 +150,12 @@ const ENDED: &str = "the writer thread has ended";
 /// The answer to a job that the thread took and did not answer.
 fn ended() -> StoreError {
     StoreError::OutcomeUnknown(ENDED.into())
+}
+
+/// The mark of the content of a store.
+pub(super) fn content_mark(database: &Database) -> Result<Option<ContentMark>, StoreError> {
+    let meta = snapshot_table(&database.begin_read()?, META)?;
+    meta.read(CONTENT_KEY, "the mark of the content")
 }
 
 pub(super) fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
