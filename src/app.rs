@@ -62,6 +62,7 @@ mod removed;
 
 mod site_feeds;
 
+pub mod subscribers;
 mod supervisor;
 
 mod forget_item;

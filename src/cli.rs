@@ -43,6 +43,7 @@ mod reload;
 pub mod replay;
 mod status;
 mod store;
+mod subscribers;
 
 /// `EX_USAGE` of sysexits: the command or the configuration is wrong; nothing was started.
 const USAGE: u8 = 64;
@@ -107,6 +108,11 @@ enum Command {
     Token {
         #[command(subcommand)]
         command: accounts::TokenCommand,
+    },
+    /// List, try, end and forget the subscriptions to the hub of the running everfeed.
+    Subscribers {
+        #[command(subcommand)]
+        command: subscribers::SubscribersCommand,
     },
     /// Copy the whole store into a file. everfeed may be running.
     Backup(backup::BackupOptions),
@@ -278,6 +284,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Token { command } => {
             block_on(accounts::run_token(&command, &load(command.with())?))
         }
+        Command::Subscribers { command } => block_on(subscribers::run(&command)),
         Command::Backup(options) => block_on(backup::run(&options, &load(&options.with)?)),
         Command::Restore(options) => block_on(backup::run_restore(&options, &load(&options.with)?)),
         Command::Store {

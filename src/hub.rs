@@ -61,6 +61,7 @@ mod retry_schedule;
 
 mod set_back;
 
+mod desk;
 mod health;
 mod places;
 mod roster;
@@ -69,6 +70,7 @@ mod roster;
 mod tests;
 
 pub use client::Callbacks;
+pub use desk::{Subscriber, SubscriberPage, WantedSubscribers};
 pub use own_places::{AnswersItself, OwnPlaces};
 pub use roster::{FailingSubscriber, SubscriptionCounts};
 
@@ -103,6 +105,11 @@ pub struct Config {
     pub deliver_secs: u64,
     /// Subscriptions at most; one more is answered 503.
     pub subscriptions_max: usize,
+    /// Subscriptions whose callbacks are at one host at most.
+    pub subscriptions_per_host_max: usize,
+    /// Subscriptions that one client asked for at most, counted since the start: a stored one does
+    /// not tell who asked for it.
+    pub subscriptions_per_client_max: usize,
     /// Subscriptions that were never verified, at most. When there are so many, those whose
     /// callback did not confirm give way, and one more is answered 503 where none of them did.
     pub unverified_max: usize,
@@ -133,6 +140,8 @@ impl Default for Config {
             push_bytes_max: readers.push_bytes_max,
             deliver_secs: 10,
             subscriptions_max: 20_000,
+            subscriptions_per_host_max: 10_000,
+            subscriptions_per_client_max: 5_000,
             unverified_max: 2_000,
             publish_hints: true,
             rsscloud: true,
@@ -152,6 +161,14 @@ impl Config {
             ("push_bytes_max", self.push_bytes_max as u64),
             ("deliver_secs", self.deliver_secs),
             ("subscriptions_max", self.subscriptions_max as u64),
+            (
+                "subscriptions_per_host_max",
+                self.subscriptions_per_host_max as u64,
+            ),
+            (
+                "subscriptions_per_client_max",
+                self.subscriptions_per_client_max as u64,
+            ),
             ("unverified_max", self.unverified_max as u64),
             ("in_flight_max", self.in_flight_max as u64),
             ("in_flight_per_host_max", self.in_flight_per_host_max as u64),
@@ -341,6 +358,8 @@ impl Hub {
         let room = Room {
             subscriptions_max: usize::MAX,
             unverified_max: usize::MAX,
+            host_max: usize::MAX,
+            client_max: usize::MAX,
         };
         let applicant = Applicant {
             feed: sub.feed(),

@@ -14,6 +14,7 @@ use super::{
         CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, SiteFault, Status,
         StoreStatus, SubscriberStatus, WaitStatus,
     },
+    subscribers,
 };
 use crate::{
     acme::CertificateWatch,
@@ -30,7 +31,7 @@ use crate::{
     notify::Notify,
     secret::{public_text, public_url},
     serve::{
-        admin::{Insight, OperatorAnswer},
+        admin::{Insight, OperatorAnswer, SubscriberCommand},
         feed_range::{FEEDS_DEFAULT, FeedRange},
         long_poll::Waiters,
     },
@@ -440,6 +441,11 @@ impl Insight for Overview {
 
     fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer> {
         Box::pin(self.accounts.run(command))
+    }
+
+    fn subscribers(&self, command: SubscriberCommand) -> BoxFuture<'_, OperatorAnswer> {
+        let (catalog, hub) = (&self.explainer.catalog, &self.hub);
+        Box::pin(subscribers::run(catalog, hub, command))
     }
 
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer> {

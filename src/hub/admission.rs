@@ -25,6 +25,11 @@ impl ClientNet {
         Self(address.map(client_net))
     }
 
+    /// False for all those whose address is not known.
+    pub(super) fn is_known(self) -> bool {
+        self.0.is_some()
+    }
+
     fn key(self) -> String {
         self.0
             .map(|address| address.to_string())

@@ -1,4 +1,4 @@
-//! Commands: accepted requests on their way to the task of their subscription.
+//! Commands on their way to the task of a subscription: accepted requests, and the operator's.
 
 use super::deliver::question::Verdict;
 use crate::store::{StoreError, subscriptions::Pending};
@@ -14,4 +14,19 @@ pub(super) struct SubscriptionCommand {
     /// Told what the first try came to, in the synchronous dialect. Who waits here wants one try
     /// only unless the pending request says otherwise.
     pub(super) verdict: Option<oneshot::Sender<Verdict>>,
+}
+
+/// A command to the task of a subscription.
+#[derive(Debug)]
+pub(super) enum TaskCommand {
+    /// A request of its subscriber.
+    Change(Box<SubscriptionCommand>),
+    /// The operator wants it tried now.
+    Retry(oneshot::Sender<()>),
+    /// The operator ends it.
+    End {
+        /// True to tell the subscriber.
+        is_told: bool,
+        done: oneshot::Sender<()>,
+    },
 }

@@ -4,7 +4,7 @@
 use super::{
     Hub,
     admission::ClientNet,
-    command::SubscriptionCommand,
+    command::{SubscriptionCommand, TaskCommand},
     deliver::question::Verdict,
     form::{self, HubRequest, Mode, RefusedForm, SubscriptionRequest, Verify},
     lease,
@@ -429,6 +429,8 @@ impl Hub {
         let room = Room {
             subscriptions_max: config.subscriptions_max,
             unverified_max: config.unverified_max,
+            host_max: config.subscriptions_per_host_max,
+            client_max: config.subscriptions_per_client_max,
         };
         let applicant = Applicant {
             feed: subject.view.feed,
@@ -438,17 +440,13 @@ impl Hub {
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let command = Box::new(SubscriptionCommand {
+            let command = TaskCommand::Change(Box::new(SubscriptionCommand {
                 pending: pending.clone(),
                 kept,
                 verdict: sync.then_some(tell),
-            });
+            }));
             let sent = match self.shared.roster.way(&key, applicant, room) {
-                Way::Full => {
-                    return Err(HubAnswer::busy(
-                        "this hub has as many subscriptions as it takes",
-                    ));
-                }
+                Way::Full(limit) => return Err(HubAnswer::busy(limit.told())),
                 Way::Known(mailbox) => mailbox.send(command).await.is_ok(),
                 Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.

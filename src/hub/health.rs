@@ -69,6 +69,13 @@ impl DestinationHealth {
         }
     }
 
+    /// Lets the next request look now whether a closed destination answers.
+    pub(super) fn let_pass(&mut self, now: Instant) {
+        if let Some(closed) = &mut self.closed {
+            closed.until = closed.until.min(now);
+        }
+    }
+
     /// True while nobody but a probe may pass.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.is_some()

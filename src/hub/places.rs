@@ -184,6 +184,15 @@ impl Places {
     }
 }
 
+impl Places {
+    /// Lets the next request pass to a destination that is closed.
+    pub(super) fn let_pass(&self, destination: &Destination) {
+        if let Some(used) = self.lock().used.get_mut(destination) {
+            used.health.let_pass(Instant::now());
+        }
+    }
+}
+
 impl PlaceRoom {
     /// The part that a destination uses, and its name as it is kept.
     fn used_by(&mut self, destination: &Destination) -> (Arc<Destination>, &mut Used) {

@@ -1,7 +1,7 @@
 //! The subscriptions that are at work: the way to the task of each, and its standing; not their
 //! leases or positions.
 
-use super::{admission::ClientNet, command::SubscriptionCommand};
+use super::{admission::ClientNet, command::TaskCommand};
 use crate::{
     catalog::Destination,
     feed::{record::FeedNo, stamp::Stamp},
@@ -9,6 +9,7 @@ use crate::{
 };
 use std::{
     collections::{BTreeSet, HashMap},
+    hash::Hash,
     sync::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
@@ -75,6 +76,10 @@ pub(super) struct Roster {
 struct Book {
     entries: HashMap<Arc<Key>, Entry>,
     unverified: Unverified,
+    /// Subscriptions of each callback host.
+    of_host: HashMap<Arc<str>, usize>,
+    /// Subscriptions of each client that is known.
+    of_client: HashMap<ClientNet, usize>,
 }
 
 #[derive(Debug)]
@@ -85,6 +90,10 @@ struct Entry {
     host: Arc<str>,
     ticket: Ticket,
     failing: Option<FailingSubscriber>,
+    /// Time of the last answer to a delivery since the start.
+    answered_at: Option<Stamp>,
+    /// True while there is something to push.
+    is_behind: bool,
     /// Cancelled when it is to give way.
     leave: CancellationToken,
 }
@@ -103,9 +112,9 @@ impl Entry {
     }
 }
 
-/// The way of commands to a task. A queue of commands themselves would have room for 32 from the
+/// The way of commands to a task. Commands are small, as their queue has room for 32 from the
 /// start.
-pub(super) type Mailbox = mpsc::Sender<Box<SubscriptionCommand>>;
+pub(super) type Mailbox = mpsc::Sender<TaskCommand>;
 
 /// A subscription that asks for its place.
 #[derive(Clone, Copy, Debug)]
@@ -127,17 +136,51 @@ pub(super) enum Way {
     /// There was none: start one.
     New(NewTask),
     /// There was none, and no room for another.
-    Full,
+    Full(RosterLimit),
+}
+
+/// The limit that leaves no room for another subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RosterLimit {
+    /// All subscriptions, or all that are not verified.
+    Hub,
+    /// Those of one callback host.
+    Host,
+    /// Those of one client.
+    Client,
+}
+
+impl RosterLimit {
+    /// The words for the subscriber.
+    pub(super) fn told(self) -> &'static str {
+        match self {
+            Self::Hub => "this hub has as many subscriptions as it takes",
+            Self::Host => {
+                "this hub has as many subscriptions as it takes for callbacks of one host; unsubscribe others of yours, or ask its operator (hub.subscriptions_per_host_max)"
+            }
+            Self::Client => {
+                "this hub has as many subscriptions as it takes from one client; unsubscribe others of yours, or ask its operator (hub.subscriptions_per_client_max)"
+            }
+        }
+    }
 }
 
 /// A task to start.
 pub(super) struct NewTask {
     pub(super) key: Arc<Key>,
-    pub(super) commands: mpsc::Receiver<Box<SubscriptionCommand>>,
+    pub(super) commands: mpsc::Receiver<TaskCommand>,
     pub(super) mailbox: Mailbox,
     pub(super) ticket: Ticket,
     pub(super) client: ClientNet,
     pub(super) leave: CancellationToken,
+}
+
+/// A subscription at work.
+pub(super) struct AtWork {
+    pub(super) mailbox: Mailbox,
+    pub(super) failing: Option<FailingSubscriber>,
+    pub(super) answered_at: Option<Stamp>,
+    pub(super) is_behind: bool,
 }
 
 /// Parts of the room for what is not verified that one client, and the callbacks of one host, may
@@ -162,8 +205,8 @@ impl Roster {
             return Way::Known(entry.mailbox.clone());
         }
         let host: Arc<str> = Destination::of(&key.address).host.into();
-        if !book.make_room(applicant, &host, room) {
-            return Way::Full;
+        if let Err(limit) = book.make_room(applicant, &host, room) {
+            return Way::Full(limit);
         }
         let (mailbox, commands) = mpsc::channel(MAILBOX_COMMANDS);
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
@@ -174,10 +217,16 @@ impl Roster {
             host,
             ticket,
             failing: None,
+            answered_at: None,
+            is_behind: false,
             leave: leave.clone(),
         };
         let key = Arc::new(key.clone());
         book.unverified.join(&key, &entry);
+        *book.of_host.entry(entry.host.clone()).or_default() += 1;
+        if applicant.client.is_known() {
+            *book.of_client.entry(applicant.client).or_default() += 1;
+        }
         book.entries.insert(key.clone(), entry);
         Way::New(NewTask {
             key,
@@ -206,6 +255,7 @@ impl Roster {
         let Book {
             entries,
             unverified,
+            ..
         } = &mut *book;
         let Some((key, _)) = entries.get_key_value(key) else {
             return;
@@ -223,6 +273,36 @@ impl Roster {
             entry.applicant.standing = standing;
             unverified.join(&key, entry);
         }
+    }
+
+    /// Notes that there is something to push, or nothing.
+    pub(super) fn note_behind(&self, key: &Key, ticket: Ticket, is_behind: bool) {
+        self.of_task(key, ticket, |entry| entry.is_behind = is_behind);
+    }
+
+    /// Notes that a callback has answered a delivery.
+    pub(super) fn note_answer(&self, key: &Key, ticket: Ticket, at: Stamp) {
+        self.of_task(key, ticket, |entry| entry.answered_at = Some(at));
+    }
+
+    fn of_task(&self, key: &Key, ticket: Ticket, note: impl FnOnce(&mut Entry)) {
+        let mut book = self.lock();
+        let entry = book.entries.get_mut(key);
+        if let Some(entry) = entry.filter(|entry| entry.ticket == ticket) {
+            note(entry);
+        }
+    }
+
+    /// The state of a subscription at work, and the way to its task.
+    pub(super) fn at_work(&self, key: &Key) -> Option<AtWork> {
+        let book = self.lock();
+        let entry = book.entries.get(key)?;
+        Some(AtWork {
+            mailbox: entry.mailbox.clone(),
+            failing: entry.failing.clone(),
+            answered_at: entry.answered_at,
+            is_behind: entry.is_behind,
+        })
     }
 
     /// Notes that pushes of a subscription fail, or that they are taken. What was known of the
@@ -275,6 +355,8 @@ impl Roster {
             && let Some(entry) = book.entries.remove(key)
         {
             book.unverified.leave(&entry);
+            one_less(&mut book.of_host, &entry.host);
+            one_less(&mut book.of_client, &entry.applicant.client);
         }
     }
 
@@ -369,15 +451,37 @@ impl Unverified {
 impl Book {
     /// Makes room for one more, if there is any: each limit that is reached lets the oldest go that
     /// it counts and that is not confirmed.
-    fn make_room(&mut self, applicant: Applicant, host: &str, room: Room) -> bool {
-        if self.entries.len() >= room.subscriptions_max
-            && !self.let_go(self.unverified.all.hopeless.first().copied())
+    fn make_room(
+        &mut self,
+        applicant: Applicant,
+        host: &str,
+        room: Room,
+    ) -> Result<(), RosterLimit> {
+        let has_room = self.entries.len() < room.subscriptions_max
+            || self.let_go(self.unverified.all.hopeless.first().copied());
+        if !has_room {
+            return Err(RosterLimit::Hub);
+        }
+        if self
+            .of_host
+            .get(host)
+            .is_some_and(|count| *count >= room.host_max)
         {
-            return false;
+            return Err(RosterLimit::Host);
         }
-        if applicant.standing != Standing::Unverified {
-            return true;
+        let of_client = self.of_client.get(&applicant.client);
+        if of_client.is_some_and(|count| *count >= room.client_max) {
+            return Err(RosterLimit::Client);
         }
+        if applicant.standing == Standing::Unverified
+            && !self.make_unverified_room(applicant, host, room)
+        {
+            return Err(RosterLimit::Hub);
+        }
+        Ok(())
+    }
+
+    fn make_unverified_room(&mut self, applicant: Applicant, host: &str, room: Room) -> bool {
         let max = room.unverified_max;
         let of_client = self.unverified.of_client.get(&applicant.client);
         let (count, oldest) = count_and_oldest(of_client);
@@ -404,6 +508,16 @@ impl Book {
     }
 }
 
+/// Counts one less; a count of none is forgotten.
+fn one_less<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
 fn count_and_oldest(share: Option<&Share>) -> (usize, Option<u64>) {
     share.map_or((0, None), |share| {
         (share.count, share.hopeless.first().copied())
@@ -415,6 +529,10 @@ fn count_and_oldest(share: Option<&Share>) -> (usize, Option<u64>) {
 pub(super) struct Room {
     pub(super) subscriptions_max: usize,
     pub(super) unverified_max: usize,
+    /// Those of callbacks of one host.
+    pub(super) host_max: usize,
+    /// Those of one client, as far as clients are known.
+    pub(super) client_max: usize,
 }
 
 #[cfg(test)]
@@ -425,6 +543,8 @@ mod tests {
     const ROOM: Room = Room {
         subscriptions_max: 3,
         unverified_max: 2,
+        host_max: 100,
+        client_max: 100,
     };
 
     fn key(callback: &str) -> Key {
@@ -453,12 +573,12 @@ mod tests {
         assert!(matches!(way("http://a/", 1), Way::Known(_)));
         assert!(matches!(way("http://b/", 2), Way::New(_)));
         assert!(
-            matches!(way("http://c/", 3), Way::Full),
+            matches!(way("http://c/", 3), Way::Full(RosterLimit::Hub)),
             "two wait for their verification already"
         );
         roster.note(&key("http://a/"), first.ticket, Standing::Failing);
         assert!(matches!(way("http://c/", 3), Way::New(_)));
-        assert!(matches!(way("http://d/", 4), Way::Full));
+        assert!(matches!(way("http://d/", 4), Way::Full(_)));
         let counts = roster.counts()[&FEED];
         assert_eq!(
             counts,
@@ -491,6 +611,7 @@ mod tests {
         let room = Room {
             subscriptions_max: 1000,
             unverified_max: 64,
+            ..ROOM
         };
         let way = |callback: &str, client| roster.way(&key(callback), unverified(client), room);
         let mut news = Vec::new();
@@ -502,7 +623,7 @@ mod tests {
             news.push((callback, new));
         }
         assert!(
-            matches!(way("http://flood/4", 1), Way::Full),
+            matches!(way("http://flood/4", 1), Way::Full(_)),
             "a client has a sixteenth"
         );
         assert!(
@@ -520,5 +641,32 @@ mod tests {
             .map(|(_, new)| new.leave.is_cancelled())
             .collect();
         assert_eq!(left, [true, false, false, false], "the oldest gives way");
+    }
+
+    #[test]
+    fn one_host_and_one_client_have_their_limits_and_give_them_back() {
+        let roster = Roster::default();
+        let room = Room {
+            subscriptions_max: 1000,
+            unverified_max: 1000,
+            host_max: 3,
+            client_max: 2,
+        };
+        let way = |callback: &str, client| {
+            let way = roster.way(&key(callback), unverified(client), room);
+            match way {
+                Way::New(new) => Ok(new.ticket),
+                Way::Known(_) => panic!("`{callback}` is new"),
+                Way::Full(limit) => Err(limit),
+            }
+        };
+        let first = way("http://a/1", 1).unwrap();
+        way("http://b/1", 1).unwrap();
+        assert_eq!(way("http://c/1", 1), Err(RosterLimit::Client));
+        way("http://a/2", 2).unwrap();
+        way("http://a/3", 3).unwrap();
+        assert_eq!(way("http://a/4", 4), Err(RosterLimit::Host));
+        roster.remove(&key("http://a/1"), first);
+        assert!(way("http://a/4", 1).is_ok());
     }
 }

@@ -4,14 +4,14 @@
 use super::{
     Shared,
     admission::ClientNet,
-    command::SubscriptionCommand,
-    next_step::{self, NextStep, Offer, UnderWay},
+    command::{SubscriptionCommand, TaskCommand},
+    next_step::{self, NextStep, Offer, PushStage, UnderWay},
     roster::{FailingSubscriber, Key, NewTask, Standing, Ticket},
     set_back, verify,
 };
 use crate::{
     auth::authenticator::AccountsInForce,
-    catalog::CatalogSnapshot,
+    catalog::{CatalogSnapshot, Destination},
     clock::{Jump, JumpWatch},
     feed::view::View,
     store::{
@@ -23,7 +23,7 @@ use futures_util::future::BoxFuture;
 use pushing::Pushing;
 use row::SubscriptionRow;
 use std::{future, sync::Arc, time::Duration};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 use verification::Verification;
@@ -41,7 +41,7 @@ mod tests;
 pub(super) struct SubscriptionTask {
     place: TaskPlace,
     row: SubscriptionRow,
-    commands: mpsc::Receiver<Box<SubscriptionCommand>>,
+    commands: mpsc::Receiver<TaskCommand>,
     catalog: watch::Receiver<Arc<CatalogSnapshot>>,
     accounts: watch::Receiver<AccountsInForce>,
     verification: Verification,
@@ -60,7 +60,7 @@ impl SubscriptionTask {
         place: TaskPlace,
         mut sub: Subscription,
         mut progress: Progress,
-        commands: mpsc::Receiver<Box<SubscriptionCommand>>,
+        commands: mpsc::Receiver<TaskCommand>,
     ) -> Self {
         if progress.attempts.failed == 0 {
             // An acknowledgement clears the count only; what belongs to an older failure is over
@@ -114,7 +114,11 @@ impl SubscriptionTask {
     async fn work(&mut self) -> WorkEnd {
         let (stop, leave) = (self.place.shared.stop.clone(), self.place.leave.clone());
         loop {
-            self.place.note(standing(&self.row));
+            let is_behind = matches!(
+                self.pushing.stage(),
+                PushStage::Behind | PushStage::UnderWay
+            );
+            self.place.note(standing(&self.row), is_behind);
             let now = self.place.shared.now();
             if let Some(Jump::Back(by)) = self.clock.look(now.micros()) {
                 set_back::bring_forward(&mut self.row.sub, &mut self.row.progress, by, now);
@@ -139,7 +143,7 @@ impl SubscriptionTask {
                         biased;
                         () = stop.cancelled() => return WorkEnd::Over,
                         () = leave.cancelled(), if self.row.sub.lease.is_none() => return WorkEnd::GivesWay,
-                        Some(command) = self.commands.recv() => Box::pin(self.accept(*command)).await,
+                        Some(command) = self.commands.recv() => Box::pin(self.accept(command)).await,
                         answered = or_never(&mut self.verification.question) => Box::pin(self.answered(answered)).await,
                         outcome = or_never(&mut self.pushing.push) => Box::pin(self.pushed(outcome)).await,
                         () = or_never(&mut self.pushing.follow) => self.pushing.is_behind = true,
@@ -196,8 +200,49 @@ impl SubscriptionTask {
         }
     }
 
-    /// Takes a command. It is acknowledged once it is kept; the newest one counts.
-    async fn accept(&mut self, command: SubscriptionCommand) {
+    async fn accept(&mut self, command: TaskCommand) {
+        match command {
+            TaskCommand::Change(change) => self.change(*change).await,
+            TaskCommand::Retry(done) => {
+                self.retry();
+                let _ = done.send(());
+            }
+            TaskCommand::End { is_told, done } => self.end(is_told, done).await,
+        }
+    }
+
+    /// Makes what waits due now, and lets a request pass to its host.
+    fn retry(&mut self) {
+        let shared = &self.place.shared;
+        let now = shared.now();
+        self.row.progress.attempts.next_try = now;
+        if let Some(pending) = &mut self.row.sub.pending {
+            pending.next_try = now;
+        }
+        shared
+            .places
+            .let_pass(&Destination::of(self.row.sub.target.url()));
+    }
+
+    /// Ends for the operator, and tells the subscriber where that is wanted (W-10).
+    async fn end(&mut self, is_told: bool, done: oneshot::Sender<()>) {
+        let (host, topic) = (self.row.host(), self.row.shown_topic());
+        info!(callback.host = %host, "`{topic}` at {host} is ended by the operator");
+        let target = self.row.sub.target.clone();
+        let is_told = is_told && self.row.sub.lease.is_some();
+        self.verification.question = None;
+        self.pushing.stop();
+        self.row.end().await;
+        let _ = done.send(());
+        if is_told {
+            let shared = &self.place.shared;
+            let told = verify::deny(shared, &target, "the operator of the hub ended it");
+            shared.stop.run_until_cancelled(told).await;
+        }
+    }
+
+    /// Takes a request. It is acknowledged once it is kept; the newest one counts.
+    async fn change(&mut self, command: SubscriptionCommand) {
         let kept = self.row.replace_pending(command.pending).await;
         if kept.is_ok() {
             self.verification = Verification {
@@ -308,8 +353,16 @@ impl TaskPlace {
         }
     }
 
-    fn note(&self, standing: Standing) {
-        self.shared.roster.note(&self.key, self.ticket, standing);
+    fn note(&self, standing: Standing, is_behind: bool) {
+        let roster = &self.shared.roster;
+        roster.note(&self.key, self.ticket, standing);
+        roster.note_behind(&self.key, self.ticket, is_behind);
+    }
+
+    /// Notes for the operator that its callback has answered a delivery just now.
+    fn note_answer(&self) {
+        let now = self.shared.now();
+        self.shared.roster.note_answer(&self.key, self.ticket, now);
     }
 
     /// Notes that pushes fail, or, with `None`, that they are taken.
@@ -332,7 +385,7 @@ pub(super) async fn begin(
     place: TaskPlace,
     view: View,
     representation: String,
-    commands: mpsc::Receiver<Box<SubscriptionCommand>>,
+    commands: mpsc::Receiver<TaskCommand>,
 ) {
     // What it takes to begin is given back before the task waits.
     let begun = Box::pin(first_command(place, view, representation, commands)).await;
@@ -346,19 +399,24 @@ async fn first_command(
     place: TaskPlace,
     view: View,
     representation: String,
-    mut commands: mpsc::Receiver<Box<SubscriptionCommand>>,
+    mut commands: mpsc::Receiver<TaskCommand>,
 ) -> Option<SubscriptionTask> {
     let stop = place.shared.stop.clone();
-    let first = tokio::select! {
-        biased;
-        () = stop.cancelled() => None,
-        command = commands.recv() => command,
-    };
     let SubscriptionCommand {
         pending,
         kept,
         verdict,
-    } = *first?;
+    } = loop {
+        let first = tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            command = commands.recv() => command,
+        };
+        // There is nothing yet that the operator could mean.
+        if let TaskCommand::Change(change) = first? {
+            break *change;
+        }
+    };
     match row::made(&place, view, representation, pending).await {
         Ok(sub) => {
             let mut task = SubscriptionTask::new(place, sub, Progress::default(), commands);

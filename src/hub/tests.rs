@@ -7,6 +7,7 @@ mod converging;
 mod delivering;
 mod fairness;
 mod flooding;
+mod operating;
 mod parts;
 mod private;
 mod rig;

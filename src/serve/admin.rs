@@ -26,8 +26,10 @@ use std::{
 use tower::Service;
 
 mod guard;
+mod subscribers;
 
 pub use guard::AdminGuard;
+pub use subscribers::SubscriberCommand;
 
 /// Questions and requests of the operator to the rest of the application.
 pub trait Insight: Send + Sync + 'static {
@@ -61,6 +63,8 @@ pub trait Insight: Send + Sync + 'static {
     fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, OperatorAnswer>;
     /// Carries out a command on users and tokens.
     fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer>;
+    /// Carries out a command on subscriptions; a list is told as JSON.
+    fn subscribers(&self, command: SubscriberCommand) -> BoxFuture<'_, OperatorAnswer>;
     /// Forgets a feed that is not configured any more, or one item of any feed.
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer>;
 }
@@ -171,6 +175,18 @@ impl Admin {
                 Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
             };
         }
+        if let Some(command) = SubscriberCommand::read(method, path, query) {
+            return match command {
+                Ok(command @ SubscriberCommand::List { .. }) => {
+                    match insight.subscribers(command).await {
+                        OperatorAnswer::Done(found) => json(Ok(found)),
+                        refused => refused.into_text(),
+                    }
+                }
+                Ok(command) => insight.subscribers(command).await.into_text(),
+                Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
+            };
+        }
         match (method.as_str(), path) {
             ("GET" | "HEAD", "/live") => done(insight.live().map(|()| "live".into())),
             ("GET" | "HEAD", "/ready") => done(insight.ready().await.map(|()| "ready".into())),
@@ -224,7 +240,7 @@ impl Admin {
             _ => (
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "here are /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users and /tokens\n"
+                "here are /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens and /subscribers\n"
                     .into(),
             ),
         }
@@ -381,6 +397,18 @@ mod tests {
                 match command {
                     AccountCommand::ListUsers => AccountAnswer::Done("there are no users\n".into()),
                     _ => AccountAnswer::Refused("there is no such user".into()),
+                }
+            })
+        }
+
+        fn subscribers(&self, command: SubscriberCommand) -> BoxFuture<'_, OperatorAnswer> {
+            Box::pin(async move {
+                match command {
+                    SubscriberCommand::List { .. } => {
+                        OperatorAnswer::Done("{\"subscribers\":[]}".into())
+                    }
+                    SubscriberCommand::End(7) => OperatorAnswer::Done("it has ended".into()),
+                    _ => OperatorAnswer::Unknown("there is no such subscription".into()),
                 }
             })
         }
@@ -574,6 +602,17 @@ mod tests {
                 .0,
             400
         );
+    }
+
+    #[tokio::test]
+    async fn subscriptions_are_listed_as_json_and_ended_by_their_numbers() {
+        let listed = ask(Ok(()), Method::GET, "/subscribers?host=a.example").await;
+        assert_eq!(listed, (200, "{\"subscribers\":[]}\n".into()));
+        let of = async |method, path: &str| ask(Ok(()), method, path).await.0;
+        assert_eq!(of(Method::DELETE, "/subscribers/7").await, 200);
+        assert_eq!(of(Method::DELETE, "/subscribers/8").await, 404);
+        assert_eq!(of(Method::POST, "/subscribers/8/retry").await, 404);
+        assert_eq!(of(Method::DELETE, "/subscribers").await, 400);
     }
 
     #[tokio::test]

@@ -148,9 +148,15 @@ impl SubscriptionTask {
                 self.pushing.look_anew();
                 self.row.save().await;
             }
-            PushOutcome::Advanced(advance) => self.advance(advance).await,
+            PushOutcome::Advanced(advance) => {
+                self.place.note_answer();
+                self.advance(advance).await;
+            }
             PushOutcome::Gone => self.gone().await,
-            PushOutcome::Failed(not_taken) => self.failed(not_taken).await,
+            PushOutcome::Failed(not_taken) => {
+                self.place.note_answer();
+                self.failed(not_taken).await;
+            }
             PushOutcome::Postponed { wait } => {
                 // Kept in memory only: it says nothing of this subscription.
                 let at = retry_schedule::postponed_until(self.place.shared.now(), wait);

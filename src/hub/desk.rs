@@ -1,0 +1,223 @@
+//! The operator's view of subscriptions, and what the operator does with one; not how one is made.
+
+use super::{
+    Hub,
+    command::TaskCommand,
+    host_of,
+    roster::{Key, Mailbox},
+};
+use crate::{
+    feed::{cursor::Toc, record::FeedNo},
+    secret::logged_url,
+    store::{
+        StoreError, Subscription, SubscriptionNo, listing,
+        subscriptions::{Dialect, Progress, Target},
+    },
+};
+use futures_util::TryStreamExt as _;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+/// Subscriptions that are told at once at most; the rest follows on another page.
+const PAGE_MAX: usize = 1000;
+
+/// The subscriptions that the operator wants to see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WantedSubscribers {
+    /// Those to one feed; `None` for those to all.
+    pub feed: Option<FeedNo>,
+    /// Those whose callbacks are at one host.
+    pub host: Option<String>,
+    /// Those after this number.
+    pub after: Option<u64>,
+}
+
+/// Subscriptions, in the order of their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscriberPage {
+    /// The subscriptions.
+    pub subscribers: Vec<Subscriber>,
+    /// The number after which more follow.
+    pub next: Option<u64>,
+}
+
+/// A subscription, as the operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscriber {
+    /// Its number.
+    pub number: u64,
+    /// The name of its feed; `None` for one that is not configured any more.
+    pub feed: Option<String>,
+    /// Its topic, without what may be secret.
+    pub topic: String,
+    /// The host of its callback: all of it that is shown.
+    pub host: String,
+    /// The dialect that it speaks.
+    pub dialect: String,
+    /// `pending`, `active` or `failing`.
+    pub state: String,
+    /// Seconds between the newest change and the last one that it has taken, while there is
+    /// something to push; else 0, and `None` before the first verification.
+    pub lag_secs: Option<u64>,
+    /// The last answer to a delivery: `taken`, or why it was not.
+    pub last_answer: Option<String>,
+    /// Time of that answer, if it came since the start.
+    pub answered_at: Option<String>,
+    /// Time of the next try of what failed.
+    pub next_try_at: Option<String>,
+    /// End of the lease.
+    pub lease_until: Option<String>,
+}
+
+impl Hub {
+    /// Subscriptions as they are now.
+    pub async fn subscribers(
+        &self,
+        wanted: &WantedSubscribers,
+    ) -> Result<SubscriberPage, StoreError> {
+        let mut page = SubscriberPage::default();
+        let mut after = wanted.after.map(SubscriptionNo);
+        loop {
+            let store = &self.shared.store;
+            let rows = store.subscriptions(wanted.feed, after, PAGE_MAX).await?;
+            let Some((last, _)) = rows.last() else {
+                return Ok(page);
+            };
+            after = Some(last.no);
+            for (sub, progress) in &rows {
+                let host = host_of(sub.target.address());
+                if wanted.host.as_ref().is_some_and(|wanted| *wanted != host) {
+                    continue;
+                }
+                if page.subscribers.len() == PAGE_MAX {
+                    page.next = page.subscribers.last().map(|last| last.number);
+                    return Ok(page);
+                }
+                page.subscribers.push(self.subscriber(sub, progress, host));
+            }
+        }
+    }
+
+    fn subscriber(&self, sub: &Subscription, progress: &Progress, host: String) -> Subscriber {
+        let at_work = self.shared.roster.at_work(&key_of(sub));
+        let failing = at_work.as_ref().and_then(|at_work| at_work.failing.clone());
+        let answered_at = at_work.as_ref().and_then(|at_work| at_work.answered_at);
+        let state = match (&sub.lease, &failing) {
+            (None, _) => "pending",
+            (Some(_), Some(_)) => "failing",
+            (Some(_), None) => "active",
+        };
+        let is_behind = at_work.is_some_and(|at_work| at_work.is_behind);
+        let lag_secs = || {
+            let head = self.notify.head(sub.feed())?;
+            let acked = Toc::parse(progress.acked.as_deref()?)?;
+            Some(head.last_t.secs_since(acked.t.stamp().unwrap_or_default()))
+        };
+        let pending = sub.pending.as_ref().filter(|_| sub.lease.is_none());
+        let next_try = failing.as_ref().map(|failing| failing.next_try);
+        let next_try = next_try.or(pending.map(|pending| pending.next_try));
+        let catalog = self.shared.gate.catalog.snapshot();
+        let feed = catalog.feed_no(sub.feed());
+        let taken = answered_at.map(|_| "taken".to_owned());
+        Subscriber {
+            number: sub.no.0,
+            feed: feed.map(|feed| feed.settings.name.clone()),
+            topic: logged_url(&sub.topic),
+            host,
+            dialect: dialect(&sub.target).to_owned(),
+            state: state.to_owned(),
+            lag_secs: match (&sub.lease, is_behind) {
+                (None, _) => None,
+                (Some(_), false) => Some(0),
+                (Some(_), true) => lag_secs(),
+            },
+            last_answer: failing.map(|failing| failing.why).or(taken),
+            answered_at: answered_at.map(|at| at.rfc3339()),
+            next_try_at: next_try.map(|at| at.rfc3339()),
+            lease_until: sub.lease.map(|lease| lease.until.rfc3339()),
+        }
+    }
+
+    /// Tries a subscription now, whatever failed before. False when there is none of this number.
+    pub async fn retry_subscription(&self, number: u64) -> Result<bool, StoreError> {
+        let Some(mailbox) = self.mailbox(number).await? else {
+            return Ok(false);
+        };
+        Ok(commanded(&mailbox, TaskCommand::Retry).await)
+    }
+
+    /// Ends a subscription, and tells its subscriber. False when there is none of this number.
+    pub async fn end_subscription(&self, number: u64) -> Result<bool, StoreError> {
+        let Some(mailbox) = self.mailbox(number).await? else {
+            return Ok(false);
+        };
+        let end = |done| TaskCommand::End {
+            is_told: true,
+            done,
+        };
+        Ok(commanded(&mailbox, end).await)
+    }
+
+    /// Removes every subscription whose callback is at a host, and says nothing to it; tells how
+    /// many there were.
+    pub async fn forget_subscriber(&self, host: &str) -> Result<usize, StoreError> {
+        let store = &self.shared.store;
+        let mut keys = Vec::new();
+        let mut stored = listing::subscriptions(&**store, None);
+        while let Some((sub, _)) = stored.try_next().await? {
+            if host_of(sub.target.address()) == host {
+                keys.push(key_of(&sub));
+            }
+        }
+        let mut count = 0;
+        for key in keys {
+            let Some(at_work) = self.shared.roster.at_work(&key) else {
+                continue;
+            };
+            let end = |done| TaskCommand::End {
+                is_told: false,
+                done,
+            };
+            count += usize::from(commanded(&at_work.mailbox, end).await);
+        }
+        Ok(count)
+    }
+
+    /// The way to the task of a subscription.
+    async fn mailbox(&self, number: u64) -> Result<Option<Mailbox>, StoreError> {
+        let stored = self
+            .shared
+            .store
+            .subscription(SubscriptionNo(number))
+            .await?;
+        let at_work = stored.and_then(|(sub, _)| self.shared.roster.at_work(&key_of(&sub)));
+        Ok(at_work.map(|at_work| at_work.mailbox))
+    }
+}
+
+/// Gives a command, and waits until it is carried out. False where the task has ended before.
+async fn commanded(
+    mailbox: &Mailbox,
+    command: impl FnOnce(oneshot::Sender<()>) -> TaskCommand,
+) -> bool {
+    let (done, is_done) = oneshot::channel();
+    mailbox.send(command(done)).await.is_ok() && is_done.await.is_ok()
+}
+
+fn key_of(sub: &Subscription) -> Key {
+    Key {
+        topic: sub.topic.clone(),
+        address: sub.target.address().to_owned(),
+    }
+}
+
+/// The name of the dialect of a target.
+fn dialect(target: &Target) -> &'static str {
+    match target {
+        Target::Callback(callback) => match callback.dialect {
+            Dialect::WebSub => "WebSub",
+            Dialect::Legacy => "PubSubHubbub 0.3",
+        },
+        Target::Cloud(_) => "rssCloud",
+    }
+}
