@@ -68,6 +68,8 @@ mod watched_backend;
 
 mod open_file;
 
+mod commit_order;
+
 mod file;
 
 mod rows;

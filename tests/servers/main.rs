@@ -1,5 +1,5 @@
 //! everfeed beside servers of Debian, which `tests/run` installs: web servers before it, a
-//! certificate authority, and dpkg with its package.
+//! certificate authority, dpkg with its package, and servers of XMPP.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,3 +9,6 @@ const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
 mod acme;
 mod deploy;
 mod package;
+
+#[cfg(feature = "xmpp")]
+mod xmpp;

@@ -12,7 +12,7 @@ use crate::{
         push::{self, Advance, Push, PushOutcome, PushPlace},
         retry_schedule,
     },
-    readers::ReadRequest,
+    readers::{PushMax, ReadRequest},
     render::Representation,
     secret::logged_url,
     store::{Subscription, subscriptions::Attempts},
@@ -33,8 +33,10 @@ pub(super) struct Pushing {
     pub(super) push: Option<BoxFuture<'static, PushOutcome>>,
     /// True when there is something to push.
     pub(super) is_behind: bool,
-    items_max: usize,
-    items_most: usize,
+    /// The size of the next one at most; of the items fewer than `most` has while its subscriber
+    /// takes no more.
+    max: PushMax,
+    most: PushMax,
 }
 
 /// The reason told of a push that was not tried.
@@ -42,14 +44,14 @@ const CLOSED: &str = "its host does not answer, so it is left alone for a while"
 
 impl Pushing {
     pub(super) fn new(config: &Config) -> Self {
-        let items_most = config.push_items_max.max(1);
+        let most = config.push_max();
         Self {
             follow: None,
             followed: None,
             push: None,
             is_behind: false,
-            items_max: items_most,
-            items_most,
+            max: most,
+            most,
         }
     }
 
@@ -99,7 +101,7 @@ impl SubscriptionTask {
                     ..sub.view.clone()
                 };
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
-                let (max, wishes) = (self.pushing.items_max, sub.target.wishes());
+                let (max, wishes) = (self.pushing.max, sub.target.wishes());
                 let after = |place: PushPlace| place.reading(view, form, max, own_url, &wishes);
                 until_behind(self.place.shared.clone(), feed, place.map(after)).boxed()
             }
@@ -118,7 +120,7 @@ impl SubscriptionTask {
             view: sub.view.clone(),
             representation,
             place: PushPlace::of(&self.row.progress),
-            items_max: self.pushing.items_max,
+            max: self.pushing.max,
             own_url: legacy_topic(&shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
             may_speak_for_many: shared.config.may_speak_for_many(sub.target.url()),
@@ -184,7 +186,7 @@ impl SubscriptionTask {
             }
             self.pushing.look_anew();
             self.pushing.is_behind = more;
-            self.pushing.items_max = self.pushing.items_most;
+            self.pushing.max = self.pushing.most;
         }
     }
 
@@ -193,7 +195,8 @@ impl SubscriptionTask {
         let why = not_taken.why;
         if not_taken.too_large {
             // Fewer items are all that can help a subscriber with a small limit.
-            self.pushing.items_max = (self.pushing.items_max / 2).max(1);
+            let max = &mut self.pushing.max;
+            max.items = (max.items / 2).max(1);
         }
         let (host, topic) = (self.row.host(), self.row.shown_topic());
         debug!(callback.host = %host, "A push of `{topic}` was not taken by {host}: {why}");

@@ -20,6 +20,7 @@ pub(crate) fn user(name: &str) -> NewUser {
         feed_password: Secret::new("feed"),
         hex_digest: true,
         created_us: 7,
+        jid: None,
     }
 }
 
