@@ -145,7 +145,7 @@ impl AccountDesk {
         if let Some(other) = users.iter().find(has_jid) {
             let name = &other.kept.name;
             return refused(format!(
-                "the address of XMPP is that of the user `{name}`; remove that user first, or leave --jid out"
+                "the user `{name}` has this address of XMPP; remove that user first, or leave --jid out"
             ));
         }
         let (name, feed_password) = (new.name.clone(), new.feed_password.clone());

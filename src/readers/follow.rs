@@ -2,7 +2,7 @@
 //! protocols that carry them.
 
 use super::{ReadError, ReadRequest, Readers, Rendered, request::Purpose};
-use crate::feed::{page::Degraded, record::Head};
+use crate::feed::record::Head;
 use futures_util::{
     future::{BoxFuture, FutureExt as _},
     stream::{self, BoxStream, StreamExt as _},
@@ -34,8 +34,7 @@ impl Readers {
             end: end.boxed(),
             has_looked: false,
             looked: None,
-            // A reader of a former generation is told so at once.
-            is_wanted: |_, page| page.count > 0 || page.degraded == Some(Degraded::Ahead),
+            is_wanted: |_, page| page.count > 0,
         })
     }
 

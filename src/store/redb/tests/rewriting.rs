@@ -81,15 +81,12 @@ async fn check_start(folder: &Path, when: &str) {
         .unwrap()
         .map(|file| file.unwrap().file_name())
         .collect();
+    // It names no words.
+    names.retain(|name| name != "store.redb.removed");
     names.sort();
     assert_eq!(
         names,
-        [
-            "store.redb",
-            "store.redb.made",
-            "store.redb.mark",
-            "store.redb.removed"
-        ],
+        ["store.redb", "store.redb.made", "store.redb.mark"],
         "{when}"
     );
 }
