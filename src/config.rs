@@ -3,7 +3,8 @@
 
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
-    hub, ingest,
+    hub::{self, WebhookSettings},
+    ingest,
     secret::{AdminToken, logged_text, masked_with_query},
     serve,
     setting::RefusedSetting,
@@ -62,6 +63,8 @@ pub struct Config {
     pub group: Vec<GroupSettings>,
     /// `[[site]]`, once for each.
     pub site: Vec<SiteSettings>,
+    /// `[[webhook]]`, once for each.
+    pub webhook: Vec<WebhookSettings>,
 }
 
 impl Config {
@@ -200,6 +203,11 @@ impl Config {
             feed: Vec::new(),
             group: Vec::new(),
             site: Vec::new(),
+            webhook: reading
+                .list("webhook")
+                .into_iter()
+                .map(|(_, webhook)| webhook)
+                .collect(),
         };
         match config
             .platforms
@@ -237,6 +245,7 @@ impl Config {
         problems::of_listed_feeds(&sites, &feeds, &mut reading);
         problems::of_feeds(&feeds, &sites, &config.platforms.profiles(), &mut reading);
         problems::of_groups(&groups, &feeds, &sites, &mut reading);
+        problems::of_webhooks(&config.webhook, (&feeds, &groups, &sites), &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.group = groups.into_iter().map(|(_, group)| group).collect();
         config.site = sites.into_iter().map(|(_, site)| site).collect();
@@ -271,6 +280,7 @@ impl Config {
             feed,
             group,
             site,
+            webhook,
             ..
         } = self;
         let mut lines = vec![
@@ -328,6 +338,10 @@ impl Config {
                 group.name,
                 group.members.join(", ")
             ));
+        }
+        for webhook in webhook {
+            let host = webhook.url.host_str().unwrap_or_default();
+            lines.push(format!("  webhook     {}: to {host}", webhook.feed));
         }
         lines.extend(
             self.warnings()

@@ -219,5 +219,6 @@ fn dialect(target: &Target) -> &'static str {
             Dialect::Legacy => "PubSubHubbub 0.3",
         },
         Target::Cloud(_) => "rssCloud",
+        Target::Webhook(_) => "webhook",
     }
 }

@@ -113,6 +113,36 @@ pub enum Target {
     Callback(CallbackTarget),
     /// A listener of rssCloud.
     Cloud(CloudTarget),
+    /// A webhook of the configuration.
+    Webhook(WebhookTarget),
+}
+
+/// A webhook of the configuration: it gets each change as a message of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookTarget {
+    /// Its URL, and the mark that tells it from a callback.
+    pub address: String,
+    /// Signs every message.
+    pub secret: Secret,
+}
+
+/// The end of addresses of webhooks: a fragment, which no callback has.
+const WEBHOOK_MARK: &str = "#webhook";
+
+impl WebhookTarget {
+    /// A webhook at a URL without a fragment.
+    pub fn new(url: &str, secret: Secret) -> Self {
+        Self {
+            address: format!("{url}{WEBHOOK_MARK}"),
+            secret,
+        }
+    }
+
+    /// The URL to which messages go.
+    pub fn url(&self) -> &str {
+        let url = self.address.strip_suffix(WEBHOOK_MARK);
+        url.unwrap_or(&self.address)
+    }
 }
 
 /// A listener of rssCloud: it is told that a feed has changed, and reads it itself.
@@ -342,6 +372,7 @@ impl Target {
         match self {
             Self::Callback(callback) => &callback.url,
             Self::Cloud(cloud) => &cloud.address,
+            Self::Webhook(webhook) => &webhook.address,
         }
     }
 
@@ -349,7 +380,7 @@ impl Target {
     pub fn wishes(&self) -> PushWishes {
         match self {
             Self::Callback(callback) => callback.wishes.clone(),
-            Self::Cloud(_) => PushWishes::default(),
+            Self::Cloud(_) | Self::Webhook(_) => PushWishes::default(),
         }
     }
 
@@ -358,6 +389,7 @@ impl Target {
         match self {
             Self::Callback(callback) => &callback.url,
             Self::Cloud(cloud) => cloud.url(),
+            Self::Webhook(webhook) => webhook.url(),
         }
     }
 }

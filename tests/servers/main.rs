@@ -1,5 +1,5 @@
 //! everfeed beside servers of Debian, which `tests/run` installs: web servers before it, a
-//! certificate authority, and dpkg with its package.
+//! certificate authority, dpkg with its package, and the libraries that verify webhooks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,3 +9,4 @@ const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
 mod acme;
 mod deploy;
 mod package;
+mod webhooks;

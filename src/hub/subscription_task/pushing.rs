@@ -15,7 +15,10 @@ use crate::{
     readers::ReadRequest,
     render::Representation,
     secret::logged_url,
-    store::{Subscription, subscriptions::Attempts},
+    store::{
+        Subscription,
+        subscriptions::{Attempts, Target},
+    },
 };
 use futures_util::{
     future::{self, BoxFuture, FutureExt as _},
@@ -41,8 +44,12 @@ pub(super) struct Pushing {
 const CLOSED: &str = "its host does not answer, so it is left alone for a while";
 
 impl Pushing {
-    pub(super) fn new(config: &Config) -> Self {
-        let items_most = config.push_items_max.max(1);
+    pub(super) fn new(config: &Config, target: &Target) -> Self {
+        let items_most = match target {
+            // A message tells one change.
+            Target::Webhook(_) => 1,
+            Target::Callback(_) | Target::Cloud(_) => config.push_items_max.max(1),
+        };
         Self {
             follow: None,
             followed: None,
@@ -149,7 +156,10 @@ impl SubscriptionTask {
                 self.row.save().await;
             }
             PushOutcome::Advanced(advance) => {
-                self.place.note_answer();
+                // What is hidden is passed without a delivery.
+                if advance.to != advance.from {
+                    self.place.note_answer();
+                }
                 self.advance(advance).await;
             }
             PushOutcome::Gone => self.gone().await,

@@ -49,7 +49,7 @@ use crate::{
         clock_guard::ClockGuard,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, PushWishes, Start, Target,
+            Pending, Progress, PushWishes, Start, Target, WebhookTarget,
         },
     },
 };
@@ -762,6 +762,14 @@ fn samples() -> Vec<Sample> {
         }),
         ..subscription.clone()
     };
+    let webhook = Subscription {
+        target: Target::Webhook(WebhookTarget::new(
+            "https://hook.example/",
+            Secret::new("whsec_hush"),
+        )),
+        pending: None,
+        ..subscription.clone()
+    };
     let attempts = Attempts {
         failed: 3,
         next_try: AT,
@@ -798,6 +806,7 @@ fn samples() -> Vec<Sample> {
         sample("full", subscription),
         sample("private", private),
         sample("wishing", wishing),
+        sample("webhook", webhook),
         sample("cloud", cloud),
         sample(
             "full",
