@@ -12,8 +12,8 @@ use crate::{
     readers::Readers,
     render::Site,
     serve::{
+        self,
         admin::{Admin, AdminGuard},
-        long_poll::Waiters,
         router::Router,
     },
     store::{
@@ -144,7 +144,7 @@ impl App {
         let connections_max = descriptors.connections_max(&wiring.config);
         let limits = listen::ListenerLimits {
             keeps_header_case: !wiring.config.site.is_empty(),
-            ..listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget)
+            ..listen::ListenerLimits::new(connections_max, server.readers.answers_bytes_max, budget)
         };
         let router = Router::starting(progress.clone()).knowing(wiring.mark.clone());
         let router = router.listing(&readers.site().list());
@@ -168,7 +168,7 @@ impl App {
         let guard = guard.knowing(wiring.mark.clone());
         tasks.serve_operator(doors.operator, guard);
 
-        let waiters = wiring.waiters(connections_max);
+        let in_force = wiring.server_in_force(connections_max);
         let starting = Starting {
             wiring,
             source,
@@ -176,7 +176,7 @@ impl App {
             router,
             admin,
             certificate,
-            waiters,
+            in_force,
             listening,
         };
         match starting.go_on(feeds, &progress, &tasks).await {
@@ -262,7 +262,8 @@ struct Starting {
     admin: Admin,
     /// The certificate that everfeed gets itself.
     certificate: Option<CertificateWatch>,
-    waiters: Waiters,
+    /// `[server]`, with the numbers in force.
+    in_force: serve::Config,
     listening: Listening,
 }
 
@@ -286,14 +287,14 @@ impl Starting {
         let poller = wiring.poller(upstream.clone()).await?;
         let groups = wiring.groups().await?;
         let stop = tasks.serving_ends();
-        let context =
-            wiring.serve_context(self.readers.clone(), self.waiters.clone(), stop.clone());
+        let context = wiring.serve_context(self.readers.clone(), self.in_force, stop.clone());
         let (address, operator) = (self.listening.address(), self.listening.operator);
         let hub = wiring.hub(&self.readers, wiring.own_places(&context, self.listening))?;
         let webhooks = &wiring.config.webhook;
         hub.start(webhooks)
             .await
             .context("the stored subscriptions")?;
+        let xmpp = wiring.xmpp(&self.readers)?;
         let reloader = Arc::new(Reloader::new(ReloadParts {
             source: self.source,
             started_with: wiring.config.clone(),
@@ -307,7 +308,8 @@ impl Starting {
             notify: wiring.notify.clone(),
             poller: poller.clone(),
             hub: hub.clone(),
-            waiters: self.waiters,
+            xmpp: xmpp.clone(),
+            waiters: context.waiters.clone(),
             reloader: reloader.clone(),
             accounts: wiring.account_desk(),
             certificate: self.certificate,
@@ -321,6 +323,7 @@ impl Starting {
             tasks.watch_site(watch);
         }
         tasks.keep_groups(groups);
+        tasks.serve_xmpp(xmpp);
         tasks.poll(poller);
         let count = catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", server.public_url);

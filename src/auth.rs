@@ -15,6 +15,8 @@ pub mod credentials;
 
 mod failures;
 
+pub mod jid;
+
 pub mod password;
 
 pub mod principal;

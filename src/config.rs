@@ -4,11 +4,11 @@
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
     hub::{self, WebhookSettings},
-    ingest,
+    ingest, readers,
     secret::{AdminToken, logged_text, masked_with_query},
     serve,
     setting::RefusedSetting,
-    store,
+    store, xmpp,
 };
 use config_text::ConfigText;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,8 @@ pub struct Config {
     pub upstream: ingest::Config,
     /// `[hub]`.
     pub hub: hub::Config,
+    /// `[xmpp]`.
+    pub xmpp: xmpp::Config,
     /// `[platforms]`.
     pub platforms: ingest::platform::Config,
     /// `[[feed]]`, once for each; and the feeds of sites that are no `[[feed]]` of their own.
@@ -85,6 +87,12 @@ impl Config {
             ]
             .into_iter()
             .flatten()
+            {
+                *path = folder.join(&*path);
+            }
+            for path in [&mut config.xmpp.secret_file, &mut config.xmpp.tls_root]
+                .into_iter()
+                .flatten()
             {
                 *path = folder.join(&*path);
             }
@@ -195,10 +203,14 @@ impl Config {
             .map_or(("", &[][..]), |(first, rest)| (*first, rest));
         let mut reading = ConfigReading::new(ConfigText::read(first, environment));
         let mut config = Self {
-            server: reading.section("server", |_| Ok(())),
+            server: serve::Config {
+                readers: reading.section("server", readers::Config::check),
+                ..reading.section("server", serve::Config::check)
+            },
             store: reading.section("store", |_| Ok(())),
             upstream: reading.section("upstream", ingest::Config::check),
             hub: reading.section("hub", hub::Config::check),
+            xmpp: reading.section("xmpp", xmpp::Config::check),
             platforms: reading.section("platforms", |_| Ok(())),
             feed: Vec::new(),
             group: Vec::new(),
@@ -277,6 +289,7 @@ impl Config {
             server,
             store,
             hub,
+            xmpp,
             feed,
             group,
             site,
@@ -297,6 +310,9 @@ impl Config {
                 }
             ),
         ];
+        if let (Some(jid), Some(server)) = (&xmpp.jid, &xmpp.server) {
+            lines.push(format!("  xmpp        {jid}, at {server}"));
+        }
         if let Some(acme) = &server.tls.acme {
             let (names, folder) = (acme.names().join(", "), acme.folder(&store.path));
             lines.push(format!(

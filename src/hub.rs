@@ -16,7 +16,7 @@ use crate::{
         view::{Deletions, View},
     },
     notify::Notify,
-    readers::{self, Readers, usual_deletions},
+    readers::{PushMax, Readers, usual_deletions},
     render::{Representation, Site, link_header},
     secret::{logged_url, public_url},
     setting::RefusedSetting,
@@ -133,14 +133,14 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let readers = readers::Config::default();
+        let push = PushMax::default();
         Self {
             lease_min_secs: 300,
             lease_default_secs: 864_000,
             lease_max_secs: 2_592_000,
             callbacks_private: false,
-            push_items_max: readers.push_items_max,
-            push_bytes_max: readers.push_bytes_max,
+            push_items_max: push.items,
+            push_bytes_max: push.bytes,
             deliver_secs: 10,
             subscriptions_max: 20_000,
             subscriptions_per_host_max: 10_000,
@@ -206,6 +206,14 @@ impl Config {
             return Err(RefusedSetting::new("lease_default_secs", default, wanted));
         }
         Ok(())
+    }
+
+    /// The size of a push at most.
+    fn push_max(&self) -> PushMax {
+        PushMax {
+            items: self.push_items_max,
+            bytes: self.push_bytes_max,
+        }
     }
 
     // Decides: For how many readers does a subscriber speak?
@@ -344,8 +352,10 @@ impl Hub {
                 self.shared.store.end_subscription(sub.no).await?;
                 continue;
             }
-            self.resume(sub, progress);
-            count += 1;
+            if sub.target.is_of_hub() {
+                self.resume(sub, progress);
+                count += 1;
+            }
         }
         if count > 0 {
             info!(
@@ -568,7 +578,7 @@ fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str
     }
     let sent = match &sub.target {
         Target::Callback(callback) => Url::parse(&callback.topic_as_sent).ok(),
-        Target::Cloud(_) | Target::Webhook(_) => None,
+        Target::Cloud(_) | Target::Webhook(_) | Target::Xmpp(_) => None,
     };
     let (_, rest) = sub.topic.split_once(':')?;
     let scheme = sent.as_ref().map_or(place.url.scheme(), Url::scheme);

@@ -13,8 +13,6 @@ pub mod recording;
 
 mod feed_spec;
 
-mod registered;
-
 mod context;
 
 pub mod upstream;
@@ -44,11 +42,11 @@ mod lane;
 pub mod poller;
 
 pub use crate::catalog::settings::{
-    DeletionSettings, DocumentFormat, ImportSettings, RecordSettings,
+    DeletionSettings, DocumentFormat, ImportSettings, LegacyPlace, PollSettings, RecordSettings,
 };
 pub use config::Config;
 pub use context::Context;
-pub use feed_spec::{FeedSpec, Keeping, without_credentials};
+pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
 pub use poller::{FeedChange, PollAnswer, PollWait, Poller, Urgency, WaitCause};

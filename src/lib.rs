@@ -28,6 +28,7 @@ pub mod hub;
 pub mod ingest;
 pub mod proxy;
 pub mod serve;
+pub mod xmpp;
 
 pub mod config;
 

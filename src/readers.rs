@@ -11,6 +11,7 @@ use crate::{
     },
     notify::Notify,
     render::Site,
+    setting::{RefusedSetting, all_at_least_one},
     store::{Store, StoreError},
 };
 use body_room::{BodyRoom, weight};
@@ -18,6 +19,7 @@ use bytes::Bytes;
 use feed_changes::FilteredViews;
 use futures_util::FutureExt as _;
 use moka::future::Cache;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -28,6 +30,7 @@ mod body_room;
 pub mod coding;
 mod feed_changes;
 mod follow;
+mod items;
 mod legacy;
 mod newest;
 mod page;
@@ -39,7 +42,7 @@ mod stream;
 pub use coding::Coding;
 pub use follow::Pages;
 pub use legacy::{LegacyKey, PlainDocument};
-pub use request::{ReadRequest, usual_deletions};
+pub use request::{PushMax, ReadRequest, usual_deletions};
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -47,23 +50,20 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-/// Bounds on what one read may cost.
-#[derive(Clone, Debug)]
+/// Keys of `[server]` that bound what one read may cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Config {
-    /// Items on a page at most.
+    /// Items on a page at most: larger `max` are clamped.
     pub page_items_max: usize,
     /// Bytes of stored items on a page at most.
     pub page_bytes_max: usize,
     /// Bytes of rendered bodies kept at most.
     pub render_cache_bytes: u64,
-    /// Bytes of rendered bodies that are not kept, but not read to their end yet, at most.
+    /// Bytes of answers at most that consumers have not read to their end, beside those kept.
     pub answers_bytes_max: usize,
     /// Items in a view for ordinary readers.
     pub classic_items: usize,
-    /// Items in a push at most.
-    pub push_items_max: usize,
-    /// Bytes of stored items in a push at most.
-    pub push_bytes_max: usize,
 }
 
 impl Default for Config {
@@ -74,9 +74,19 @@ impl Default for Config {
             render_cache_bytes: 64 << 20,
             answers_bytes_max: 256 << 20,
             classic_items: 15,
-            push_items_max: 200,
-            push_bytes_max: 1 << 20,
         }
+    }
+}
+
+impl Config {
+    /// Refuses values that cannot work.
+    pub fn check(&self) -> Result<(), RefusedSetting> {
+        let counts = [
+            ("page_items_max", self.page_items_max as u64),
+            ("page_bytes_max", self.page_bytes_max as u64),
+            ("classic_items", self.classic_items as u64),
+        ];
+        all_at_least_one(counts, "give at least 1")
     }
 }
 

@@ -32,7 +32,9 @@ mod web_page;
 mod channel;
 mod generator;
 mod identity;
+mod json;
 mod namespaces;
+mod people;
 mod post;
 mod text;
 mod values;
@@ -52,9 +54,11 @@ mod tests;
 pub use archived::ArchivePlace;
 pub use document::{Alternate, ArchiveLinks, Audience, ChainPlace, Document, ItemPlace, Links};
 pub use legacy::LegacyLinks;
-pub use representation::{Negotiation, PositionPlace, Representation, Syntax};
+pub use representation::{Negotiation, PositionPlace, Representation, Syntax, atom_entry};
 pub use text::plain as words;
-pub use urls::{BadQuery, ClassicQuery, CloudPlace, Endpoint, Query, Site, Topic, link_header};
+pub use urls::{
+    BadQuery, ClassicQuery, CloudPlace, Endpoint, Query, Site, Topic, link_header, xmpp_node_uri,
+};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.
 pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".3");

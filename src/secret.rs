@@ -73,6 +73,36 @@ impl<'de> Deserialize<'de> for AdminToken {
     }
 }
 
+/// `xmpp.secret`: the secret that a server of XMPP shares with us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentSecret(Secret);
+
+impl ComponentSecret {
+    /// The secret itself.
+    pub fn secret(&self) -> &Secret {
+        &self.0
+    }
+
+    /// True for one line of text.
+    pub fn is_good(&self) -> bool {
+        let secret = self.0.reveal();
+        !secret.is_empty() && !secret.contains(char::is_control)
+    }
+}
+
+/// A digest stands for it: enough to see that it was changed.
+impl Serialize for ComponentSecret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(Sha256::digest(self.0.reveal())))
+    }
+}
+
+impl<'de> Deserialize<'de> for ComponentSecret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|secret| Self(Secret::new(secret)))
+    }
+}
+
 /// A text whose credentials must not be shown: whatever stands before an `@` where a URL has its
 /// authority.
 pub fn masked(text: &str) -> String {

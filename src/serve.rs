@@ -5,6 +5,7 @@ use crate::{
     edge::{listen_address::ListenAddresses, tls::TlsSettings},
     readers,
     secret::AdminToken,
+    setting::{RefusedSetting, all_at_least_one},
 };
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,7 @@ mod tests;
 
 /// `[server]`: where everfeed listens and what one request may cost.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Config {
     /// Addresses for consumers: an address and port, `unix:` and a path, `systemd`, or a list of
     /// those.
@@ -80,23 +81,15 @@ pub struct Config {
     pub connections_max: usize,
     /// The longest `timeout` of a long poll, seconds.
     pub timeout_max_secs: u64,
-    /// Items on a page at most: larger `max` are clamped.
-    pub page_items_max: usize,
-    /// Bytes of stored items on a page at most.
-    pub page_bytes_max: usize,
-    /// Bytes of rendered bodies kept at most.
-    pub render_cache_bytes: u64,
-    /// Bytes of answers at most that consumers have not read to their end, beside those kept.
-    pub answers_bytes_max: usize,
-    /// Items in a view for ordinary readers.
-    pub classic_items: usize,
     /// Seconds that a shutdown may take at most.
     pub shutdown_secs: u64,
+    /// Bounds on what one read may cost, whose keys stand beside these.
+    #[serde(flatten, skip_deserializing)]
+    pub readers: readers::Config,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        let readers = readers::Config::default();
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
         Self {
             listen: local(8080).into(),
@@ -112,12 +105,21 @@ impl Default for Config {
             waiters_per_client_max: 1_000,
             connections_max: 25_000,
             timeout_max_secs: 300,
-            page_items_max: readers.page_items_max,
-            page_bytes_max: readers.page_bytes_max,
-            render_cache_bytes: readers.render_cache_bytes,
-            answers_bytes_max: readers.answers_bytes_max,
-            classic_items: readers.classic_items,
             shutdown_secs: 10,
+            readers: readers::Config::default(),
         }
+    }
+}
+
+impl Config {
+    /// Refuses numbers that cannot work.
+    pub fn check(&self) -> Result<(), RefusedSetting> {
+        let counts = [
+            ("waiters_max", self.waiters_max as u64),
+            ("waiters_per_client_max", self.waiters_per_client_max as u64),
+            ("connections_max", self.connections_max as u64),
+            ("shutdown_secs", self.shutdown_secs),
+        ];
+        all_at_least_one(counts, "give at least 1")
     }
 }

@@ -65,6 +65,16 @@ pub fn at_least_one(key: &str, value: u64, wanted: &str) -> Result<(), RefusedSe
     }
 }
 
+/// Refuses the first of some numbers that is 0.
+pub fn all_at_least_one<'a>(
+    numbers: impl IntoIterator<Item = (&'a str, u64)>,
+    wanted: &str,
+) -> Result<(), RefusedSetting> {
+    numbers
+        .into_iter()
+        .try_for_each(|(key, value)| at_least_one(key, value, wanted))
+}
+
 /// Every setting of a table by its dotted key. Lists are one setting each; a setting without a
 /// value is `null`.
 pub fn by_key(table: &impl Serialize) -> BTreeMap<String, Value> {

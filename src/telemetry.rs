@@ -174,6 +174,8 @@ pub struct Metrics {
     /// Seconds from a change to the moment at which a subscriber has taken it.
     push_lag_secs: Histogram,
     verifications: Family<OutcomeLabel, Counter>,
+    xmpp_requests: Family<OutcomeLabel, Counter>,
+    xmpp_pushes: Family<OutcomeLabel, Counter>,
     auth_failures: Family<AuthFailureLabels, Counter>,
     places_in_use: Family<SiteLabel, Gauge>,
     places_max: Family<SiteLabel, Gauge>,
@@ -195,6 +197,8 @@ impl Default for Metrics {
             // From ten milliseconds to three days.
             push_lag_secs: Histogram::new(exponential_buckets(0.01, 3.0, 16)),
             verifications: Family::default(),
+            xmpp_requests: Family::default(),
+            xmpp_pushes: Family::default(),
             auth_failures: Family::default(),
             places_in_use: Family::default(),
             places_max: Family::default(),
@@ -247,6 +251,25 @@ impl Metrics {
             .inc();
     }
 
+    /// Counts a request over XMPP.
+    pub fn xmpp_request(&self, outcome: &'static str) {
+        self.xmpp_requests
+            .get_or_create(&OutcomeLabel { outcome })
+            .inc();
+    }
+
+    /// Counts a message to a subscriber over XMPP.
+    pub fn xmpp_push(&self, outcome: &'static str) {
+        self.xmpp_pushes(outcome, 1);
+    }
+
+    /// Counts messages to subscribers over XMPP.
+    pub fn xmpp_pushes(&self, outcome: &'static str, count: u64) {
+        self.xmpp_pushes
+            .get_or_create(&OutcomeLabel { outcome })
+            .inc_by(count);
+    }
+
     /// Counts credentials that were not taken.
     pub fn auth_failure(&self, scheme: &'static str, outcome: &'static str) {
         self.auth_failures
@@ -287,6 +310,10 @@ impl Metrics {
         all.register("auth_failures", help, self.auth_failures.clone());
         let help = "Verifications of subscribers ended";
         all.register("verifications", help, self.verifications.clone());
+        let help = "Requests over XMPP ended";
+        all.register("xmpp_requests", help, self.xmpp_requests.clone());
+        let help = "Messages to subscribers over XMPP, and what came of subscriptions";
+        all.register("xmpp_pushes", help, self.xmpp_pushes.clone());
         let help = "Seconds from the start of a poll to its commit";
         all.register("poll_duration_seconds", help, self.poll_secs.clone());
         let help = "Requests at the origin of a site now, WebSockets included";

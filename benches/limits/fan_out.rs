@@ -197,10 +197,7 @@ async fn bare_push(to: SocketAddr, n: usize, body: Bytes) -> Result<()> {
 fn hub_of(house: &House, subscriptions: usize) -> Result<Hub> {
     let clock: Arc<dyn Clock> = Arc::new(System);
     let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
-    let feed = RegisteredFeed {
-        no: house.feed(),
-        settings,
-    };
+    let feed = RegisteredFeed::new(house.feed(), settings);
     let client = ClientConfig {
         private_ok: true,
         idle_per_host: 20,

@@ -3,7 +3,7 @@
 
 use crate::content::{NAMESPACE, added};
 use anyhow::Result;
-use everfeed::edge::{client_address::WayTrust, listen};
+use everfeed::edge::listen;
 use everfeed::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::{Clock, System},
@@ -12,12 +12,13 @@ use everfeed::{
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
+    layers::OwnMark,
     notify::Notify,
     readers::{self, Readers},
     render::Site,
     serve::{
-        context::ServeContext, first_seen::FirstSeen, hub_forms::HubService, long_poll::Waiters,
-        own_mounts::own_mounts, router::Router, stack,
+        self, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
+        long_poll::Waiters, own_mounts::own_mounts, router::Router, stack,
     },
     store::{
         Commit, Receipt, Store,
@@ -32,7 +33,6 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -47,7 +47,7 @@ const COMMIT_ITEMS: usize = 10_000;
 /// Held requests and connections at most.
 const PLACES_MAX: usize = 10_000;
 /// The longest hold.
-const HOLD_MAX: Duration = Duration::from_secs(300);
+const HOLD_MAX_SECS: u64 = 300;
 
 /// A feed and its store.
 pub(crate) struct House {
@@ -134,11 +134,14 @@ impl House {
     /// Serves the feed on loopback: the whole consumer side, with a hub that refuses.
     pub(crate) async fn serve(&self) -> Result<Served> {
         let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
-        let feed = RegisteredFeed {
-            no: self.feed(),
-            settings,
+        let feed = RegisteredFeed::new(self.feed(), settings);
+        let config = serve::Config {
+            waiters_max: PLACES_MAX,
+            waiters_per_client_max: PLACES_MAX,
+            timeout_max_secs: HOLD_MAX_SECS,
+            ..serve::Config::default()
         };
-        let waiters = Waiters::new(PLACES_MAX, PLACES_MAX, HOLD_MAX);
+        let waiters = Waiters::new(&config);
         let stop = CancellationToken::new();
         let clock: Arc<dyn Clock> = Arc::new(System);
         let readers = Arc::new(self.readers()?);
@@ -153,7 +156,8 @@ impl House {
                 clock.clone(),
             ),
             clock,
-            trust: WayTrust::default(),
+            config,
+            own_calls: OwnMark::default(),
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
             takes_cloud: false,

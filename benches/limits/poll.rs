@@ -11,8 +11,8 @@ use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use everfeed::{
     clock::{Clock, System},
-    feed::schedule::{Policy, PollState},
-    ingest::{Context, FeedSpec, Upstream, polls::Poll},
+    feed::schedule::PollState,
+    ingest::{Context, FeedSpec, PollSettings, Upstream, polls::Poll},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
@@ -89,19 +89,15 @@ impl Subject {
         let upstream = Upstream::new(wire, Url::parse("https://me.example/")?, clock.clone());
         let no = store.register("blog", NAMESPACE).await?.no;
         let context = Context::new(store, Arc::new(Notify::new()), clock.clone());
-        let policy = Policy {
-            min_secs: Some(1),
-            max_secs: 60,
-            spread_secs: 0,
-        };
         let state = PollState::unpolled(url.as_str());
         let client = reqwest::Client::builder()
             .no_proxy()
             .tls_certs_only([])
             .build()?;
-        let feed = FeedSpec {
-            policy,
-            ..FeedSpec::new(no, "blog", url)
+        let mut feed = FeedSpec::new(no, "blog", url);
+        feed.poll = PollSettings {
+            min_secs: Some(1),
+            max_secs: 60,
         };
         let polled = RefCell::new(Polled { state, newest: 0 });
         let subject = Self {

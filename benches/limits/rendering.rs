@@ -132,6 +132,7 @@ fn links() -> Links {
         about: url("feeds/blog/about"),
         list: String::new(),
         topic: String::new(),
+        xmpp: None,
         archives: ArchiveLinks::default(),
         is_old_address: false,
         is_live_view: false,

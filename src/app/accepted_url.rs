@@ -48,7 +48,7 @@ async fn accept_in(store: &dyn Store, config: &Config, name: &str) -> anyhow::Re
     let feed = polled_feed(&catalog, name).map_err(anyhow::Error::msg)?;
     let (spec, now) = (FeedSpec::from(feed), explain::now());
     let saved = store.poll(feed.no).await?;
-    let state = saved.map(|state| state.resumed(spec.bare_url().as_str(), &spec.policy, now));
+    let state = saved.map(|state| state.resumed(spec.bare_url().as_str(), &spec.policy(), now));
     let nothing = nothing_to_accept(name, state.as_ref());
     let accepted = state.and_then(PollState::consented);
     let mut state = accepted.ok_or_else(|| anyhow::Error::msg(nothing))?;

@@ -94,6 +94,7 @@ impl AccountDesk {
                 name,
                 login,
                 hex_digest,
+                jid,
             } => {
                 let new = NewUser {
                     name,
@@ -101,6 +102,7 @@ impl AccountDesk {
                     feed_password: password::generated(),
                     hex_digest,
                     created_us: self.clock.now_us(),
+                    jid,
                 };
                 self.add_user(new).await
             }
@@ -135,8 +137,16 @@ impl AccountDesk {
         if !is_user_name(&new.name) {
             return refused(NAME_WANTED);
         }
-        if lists(&*self.store).await?.0.len() >= USERS_MAX {
+        let (users, _) = lists(&*self.store).await?;
+        if users.len() >= USERS_MAX {
             return refused(format!("there are {USERS_MAX} users already"));
+        }
+        let has_jid = |user: &&User| new.jid.is_some() && user.kept.jid == new.jid;
+        if let Some(other) = users.iter().find(has_jid) {
+            let name = &other.kept.name;
+            return refused(format!(
+                "the address of XMPP is that of the user `{name}`; remove that user first, or leave --jid out"
+            ));
         }
         let (name, feed_password) = (new.name.clone(), new.feed_password.clone());
         if self.store.add_user(new).await?.is_none() {
@@ -181,8 +191,8 @@ impl AccountDesk {
             return Ok("there are no users\n".to_owned());
         }
         let mut text = format!(
-            "{:<24}  {:>6}  {:<20}  {}\n",
-            "user", "tokens", "made", "wsse"
+            "{:<24}  {:>6}  {:<20}  {:<21}  {}\n",
+            "user", "tokens", "made", "wsse", "xmpp"
         );
         for user in &users {
             let count = count_of(user, &tokens);
@@ -193,7 +203,11 @@ impl AccountDesk {
             };
             let made = time(user.kept.created_us);
             let name = &user.kept.name;
-            let _ = writeln!(text, "{name:<24}  {count:>6}  {made:<20}  {wsse}");
+            let jid = user.kept.jid.as_deref().unwrap_or("-");
+            let _ = writeln!(
+                text,
+                "{name:<24}  {count:>6}  {made:<20}  {wsse:<21}  {jid}"
+            );
         }
         Ok(text)
     }
@@ -341,10 +355,7 @@ mod tests {
     fn readers_who_are_no_users_are_named_with_their_feed() {
         let feed = |no, name: &str, access| {
             let settings = FeedSettings::new(name, Url::parse("http://x/").unwrap());
-            RegisteredFeed {
-                no: FeedNo(no),
-                settings: FeedSettings { access, ..settings },
-            }
+            RegisteredFeed::new(FeedNo(no), FeedSettings { access, ..settings })
         };
         let named = |names: &[&str]| {
             AccessSettings::Named(names.iter().map(|name| (*name).to_owned()).collect())
@@ -388,6 +399,7 @@ mod tests {
             name: "alice".into(),
             login,
             hex_digest: false,
+            jid: None,
         };
         assert!(done(add.clone()).await.contains("feed password"));
         assert!(

@@ -1,6 +1,6 @@
 //! Gauges for Prometheus, read off the status; the counters are in `telemetry`.
 
-use super::status::{CertificateStatus, ConfigStatus, FeedStatus, Status, StoreStatus};
+use super::status::{CertificateStatus, ConfigStatus, FeedStatus, Status, StoreStatus, XmppStatus};
 use chrono::DateTime;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -16,6 +16,9 @@ pub(super) fn register(registry: &mut Registry, status: &Status) {
     gauge(registry, "held_requests", "Requests held now", waiters);
     gauge_config(registry, &status.config);
     gauge_store(registry, &status.store);
+    if let Some(xmpp) = &status.xmpp {
+        gauge_xmpp(registry, xmpp);
+    }
     if let Some(certificate) = &status.certificate {
         gauge_certificate(registry, certificate);
     }
@@ -154,6 +157,23 @@ fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
     registry.register("store_faults", help, faults);
 }
 
+/// Gauges of the connection to a server of XMPP.
+fn gauge_xmpp(registry: &mut Registry, xmpp: &XmppStatus) {
+    let help = "1 while the stream to the server of XMPP is open";
+    gauge(registry, "xmpp_up", help, xmpp.online.into());
+    let help = "Subscriptions over XMPP";
+    gauge(
+        registry,
+        "xmpp_subscriptions",
+        help,
+        whole(xmpp.subscriptions),
+    );
+    let streams = Counter::<u64>::default();
+    streams.inc_by(xmpp.streams);
+    let help = "Streams to the server of XMPP that were opened";
+    registry.register("xmpp_streams", help, streams);
+}
+
 /// Gauges of the certificate that everfeed gets itself.
 fn gauge_certificate(registry: &mut Registry, certificate: &CertificateStatus) {
     let end = certificate.expires_at.as_deref().map_or(0, unix_secs);
@@ -199,6 +219,8 @@ mod tests {
         metrics.verification("confirmed");
         metrics.auth_failure("basic", "wrong");
         metrics.of_site("blog.example".into());
+        metrics.xmpp_request("answered");
+        metrics.xmpp_push("written");
         let feed = FeedStatus {
             name: "blog".into(),
             items: Some(1),
@@ -209,6 +231,7 @@ mod tests {
             feeds: vec![feed],
             failing: [("upstream".to_owned(), 1)].into(),
             certificate: Some(CertificateStatus::default()),
+            xmpp: Some(XmppStatus::default()),
             ..Status::default()
         };
         let mut registry = metrics.registry();

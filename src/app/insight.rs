@@ -12,7 +12,7 @@ use super::{
     site_feeds::SiteFaults,
     status::{
         CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, SiteFault, Status,
-        StoreStatus, SubscriberStatus, WaitStatus,
+        StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
     },
     subscribers,
 };
@@ -36,6 +36,7 @@ use crate::{
         long_poll::Waiters,
     },
     store::{Outage, StoreError},
+    xmpp::Component,
 };
 use futures_util::future::BoxFuture;
 use prometheus_client::registry::Registry;
@@ -48,6 +49,7 @@ pub(super) struct Overview {
     pub(super) notify: Arc<Notify>,
     pub(super) poller: Poller,
     pub(super) hub: Arc<Hub>,
+    pub(super) xmpp: Option<Arc<Component>>,
     pub(super) waiters: Waiters,
     pub(super) reloader: Arc<Reloader>,
     pub(super) accounts: AccountDesk,
@@ -139,6 +141,19 @@ fn certificate_status(watch: &CertificateWatch) -> CertificateStatus {
         next_order_at: moment(state.next_order_at),
         failures: state.failures,
         fault: state.fault.map(|fault| fault.to_string()),
+    }
+}
+
+/// The connection to the server of XMPP, as the status shows it.
+fn xmpp_status(component: &Arc<Component>) -> XmppStatus {
+    let state = component.state();
+    XmppStatus {
+        jid: component.jid().to_owned(),
+        online: state.is_online,
+        since: state.since.rfc3339(),
+        streams: state.streams,
+        subscriptions: component.counts().values().sum(),
+        fault: state.fault,
     }
 }
 
@@ -275,6 +290,7 @@ impl Overview {
             // Behind the reads, which may have met its fault first.
             store: self.store_status(),
             certificate: self.certificate.as_ref().map(certificate_status),
+            xmpp: self.xmpp.as_ref().map(xmpp_status),
             feeds_total: catalog.feeds().len(),
             failing: failing
                 .map(|(whose, feeds)| (whose.to_string(), feeds))
@@ -294,6 +310,8 @@ impl Overview {
     ) -> Result<(Vec<FeedStatus>, Option<String>), StoreError> {
         let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
+        let of_xmpp = self.xmpp.as_ref().map(|xmpp| xmpp.counts());
+        let of_xmpp = of_xmpp.unwrap_or_default();
         let mut failing = self.hub.failing(FAILING_SHOWN_MAX);
         let store = &self.explainer.store;
         let mut feeds = Vec::new();
@@ -310,6 +328,7 @@ impl Overview {
                     failures: failures.map(failing_status).collect(),
                 };
             }
+            subscribers.active += of_xmpp.get(&feed.no).copied().unwrap_or_default();
             if is_away {
                 // Each try may take a while.
                 feeds.push(self.feed_in_memory(feed, subscribers));

@@ -9,7 +9,7 @@ use crate::{
         schedule::{Failure, FaultKind, Plan, PollState},
         stamp::Stamp,
     },
-    ingest::{self, FeedSpec, Keeping, Upstream, upstream::DocumentReply},
+    ingest::{self, FeedSpec, LegacyPlace, Upstream, upstream::DocumentReply},
     layers::{self, Governor},
 };
 use bytes::Bytes;
@@ -49,10 +49,7 @@ pub async fn fetch(
     url: &Url,
     format: DocumentFormat,
 ) -> Result<ProbedDocument, Failure> {
-    let feed = FeedSpec {
-        format,
-        ..FeedSpec::new(FeedNo(0), "probe", url.clone())
-    };
+    let feed = FeedSpec::new(FeedNo(0), "probe", url.clone()).with(|feed| feed.format = format);
     ask_once(limits, contact_url, &feed).await
 }
 
@@ -63,14 +60,8 @@ pub async fn fetch_known_as(
     url: &Url,
     known_as: &Url,
 ) -> Result<ProbedDocument, Failure> {
-    let keeping = Keeping {
-        legacy_url: Some(known_as.clone()),
-        ..Keeping::default()
-    };
-    let feed = FeedSpec {
-        keeping,
-        ..FeedSpec::new(FeedNo(0), "probe", url.clone())
-    };
+    let mut feed = FeedSpec::new(FeedNo(0), "probe", url.clone());
+    feed.legacy = Some(LegacyPlace::at(known_as.clone()).into());
     ask_once(limits, None, &feed).await
 }
 

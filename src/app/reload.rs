@@ -185,7 +185,8 @@ impl Reloader {
         let Config { site, server, .. } = &parts.started_with;
         if (&config.site, &config.server.public_url) != (site, &server.public_url) {
             let running = parts.gate.catalog.snapshot();
-            feeds = beside_running_sites(feeds, running.feeds().map(|feed| feed.settings.clone()));
+            feeds =
+                beside_running_sites(feeds, running.feeds().map(|feed| (*feed.settings).clone()));
         }
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
@@ -232,7 +233,10 @@ impl Reloader {
         let _turn = self.turn.lock().await;
         let parts = &self.parts;
         let running = parts.gate.catalog.snapshot();
-        let mut feeds = running.feeds().map(|feed| feed.settings.clone()).collect();
+        let mut feeds = running
+            .feeds()
+            .map(|feed| (*feed.settings).clone())
+            .collect();
         let Config { site, server, .. } = &parts.started_with;
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;

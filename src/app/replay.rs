@@ -252,7 +252,7 @@ impl Player {
         let mut feed = FeedSpec::new(no, name, Url::parse(URL)?);
         if let Some(settings) = configured {
             feed.aliases = settings.aliases.clone();
-            feed.policy = settings.poll.policy();
+            feed.poll = settings.poll;
             feed.deletions = settings.deletions;
             feed.platform = settings.platform.clone();
         }

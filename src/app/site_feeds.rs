@@ -10,7 +10,7 @@ use crate::{
         schedule::{Failure, FaultNote},
         stamp::Stamp,
     },
-    ingest::{DocumentFormat, FeedSpec, Keeping, Upstream},
+    ingest::{DocumentFormat, FeedSpec, LegacyPlace, Upstream},
     locks::lock,
     secret::{logged_url, public_url},
     store::{FoundFeeds, Store},
@@ -237,15 +237,10 @@ impl SiteWatch {
     /// A page of the site as it is asked for: whatever it is, and under the name that readers know.
     fn spec(&self, path: &str) -> Result<FeedSpec, Failure> {
         let url = self.site.origin.join(path).map_err(Failure::ours)?;
-        let keeping = Keeping {
-            legacy_url: Some(self.site.public_root(&self.public_url)),
-            ..Keeping::default()
-        };
-        let feed = FeedSpec::new(FeedNo(0), "site", url);
-        Ok(FeedSpec {
-            format: DocumentFormat::Resource,
-            keeping,
-            ..feed
-        })
+        let known_as = self.site.public_root(&self.public_url);
+        let mut feed = FeedSpec::new(FeedNo(0), "site", url);
+        feed.format = DocumentFormat::Resource;
+        feed.legacy = Some(LegacyPlace::at(known_as).into());
+        Ok(feed)
     }
 }

@@ -28,6 +28,8 @@ pub struct Status {
     pub store: StoreStatus,
     /// The certificate that everfeed gets itself (ACME); `None` where it does not.
     pub certificate: Option<CertificateStatus>,
+    /// The connection to a server of XMPP; `None` where there is none to be.
+    pub xmpp: Option<XmppStatus>,
     /// Feeds that are configured.
     pub feeds_total: usize,
     /// Feeds that fail now, by the owner of the fault.
@@ -60,6 +62,24 @@ pub struct CertificateStatus {
     /// Orders that failed in a row.
     pub failures: u32,
     /// The last failure and whose fault it is; `None` while all is well.
+    pub fault: Option<String>,
+}
+
+/// The connection to a server of XMPP.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct XmppStatus {
+    /// The address of the feeds there.
+    pub jid: String,
+    /// True while it is open.
+    pub online: bool,
+    /// Since when it is open, or not.
+    pub since: String,
+    /// Times that it was opened since the start.
+    pub streams: u64,
+    /// Subscriptions.
+    pub subscriptions: usize,
+    /// The reason for which it is not open, and what to do; `None` while all is well.
     pub fault: Option<String>,
 }
 

@@ -14,6 +14,7 @@ use crate::{
     },
     telemetry::Metrics,
     threads::ServingThreads,
+    xmpp::Component,
 };
 use std::{io, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, time::timeout};
@@ -128,6 +129,13 @@ impl Tasks {
     pub(super) fn keep_groups(&self, groups: GroupKeeper) {
         let stop = self.stop_polling.clone();
         self.polling.spawn(groups.run(stop));
+    }
+
+    /// Serves feeds over XMPP.
+    pub(super) fn serve_xmpp(&self, component: Option<Arc<Component>>) {
+        if let Some(component) = component {
+            self.serving.spawn(component.run(self.stop_serving.clone()));
+        }
     }
 
     /// Polls.

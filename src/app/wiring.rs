@@ -21,16 +21,17 @@ use crate::{
     config::Config,
     edge::{
         body::{MountService, Response, ServeBody, Streamed},
-        client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted, may_be_many},
+        client_address::{OverTls, PeerAddress, client_address, is_trusted, may_be_many},
     },
     hub::{self, Hub, OwnPlaces},
     ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor, OwnMark, public_address::SystemResolver},
     notify::Notify,
     proxy::{Proxy, ProxyPeer},
-    readers::{self, Readers},
+    readers::Readers,
     render::Site,
     serve::{
+        self,
         context::ServeContext,
         first_seen::FirstSeen,
         fresh_looks::FreshLooks,
@@ -41,12 +42,13 @@ use crate::{
     },
     store::Store,
     telemetry::Metrics,
+    xmpp::{self, Component},
 };
 use anyhow::Context as _;
 use bytes::Bytes;
 use http::HeaderValue;
 use ipnet::IpNet;
-use std::{convert::Infallible, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{convert::Infallible, num::NonZeroU32, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, util::BoxCloneSyncService};
 
@@ -134,7 +136,9 @@ impl Wiring {
 
     /// The URLs that are printed.
     fn site(&self) -> Site {
-        Site::new(&self.config.server.public_url, &self.config.server.prefix)
+        let (server, xmpp) = (&self.config.server, &self.config.xmpp);
+        let service = xmpp.jid.as_deref().filter(|_| xmpp.is_on());
+        Site::new(&server.public_url, &server.prefix).with_xmpp(service)
     }
 
     /// The sites whose feeds are looked for.
@@ -207,14 +211,14 @@ impl Wiring {
             jitter: rand::random,
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
-            permalink_check_gap_secs: self.config.upstream.permalink_check_gap_secs,
+            config: self.config.upstream.clone().into(),
         };
         let catalog = self.gate.catalog.snapshot();
         let spread_secs = u64::try_from(catalog.feeds().len()).unwrap_or(u64::MAX) / POLLS_PER_SEC;
         let feeds = catalog.polled().map(|feed| FeedSpec::from(&**feed));
         let mut feeds: Vec<FeedSpec> = feeds.collect();
         for feed in &mut feeds {
-            feed.policy.spread_secs = spread_secs;
+            feed.spread_secs = spread_secs;
         }
         Ok(Poller::load(context, upstream, feeds)
             .await?
@@ -242,16 +246,6 @@ impl Wiring {
     }
 
     pub(super) fn readers(&self) -> Arc<Readers> {
-        let (server, hub) = (&self.config.server, &self.config.hub);
-        let config = readers::Config {
-            page_items_max: server.page_items_max,
-            page_bytes_max: server.page_bytes_max,
-            render_cache_bytes: server.render_cache_bytes,
-            answers_bytes_max: server.answers_bytes_max,
-            classic_items: server.classic_items,
-            push_items_max: hub.push_items_max,
-            push_bytes_max: hub.push_bytes_max,
-        };
         let site = Arc::new(self.site());
         let catalog = self.gate.catalog.clone();
         let ttl_mins = move |feed| Some(catalog.snapshot().feed_no(feed)?.settings.poll.ttl_mins());
@@ -260,7 +254,7 @@ impl Wiring {
             self.notify.clone(),
             self.clock.clone(),
             site,
-            config,
+            self.config.server.readers.clone(),
         );
         Arc::new(readers.with_ttl_mins(ttl_mins))
     }
@@ -308,24 +302,35 @@ impl Wiring {
         })))
     }
 
-    /// The places of requests that wait, so many of so many connections at most that others are
-    /// answered, too.
-    pub(super) fn waiters(&self, connections_max: usize) -> Waiters {
-        let server = &self.config.server;
-        let timeout_max = Duration::from_secs(server.timeout_max_secs);
+    /// The component of a server of XMPP, if there is one.
+    pub(super) fn xmpp(&self, readers: &Arc<Readers>) -> anyhow::Result<Option<Arc<Component>>> {
+        let component = Component::new(xmpp::Parts {
+            config: self.config.xmpp.clone(),
+            readers: readers.clone(),
+            store: self.store.clone(),
+            gate: self.gate.clone(),
+            notify: self.notify.clone(),
+            clock: self.clock.clone(),
+            metrics: self.metrics.clone(),
+        });
+        Ok(component.context("the component of XMPP")?.map(Arc::new))
+    }
+
+    /// `[server]`, so that so many of so many connections wait at most that others are answered,
+    /// too.
+    pub(super) fn server_in_force(&self, connections_max: usize) -> serve::Config {
+        let mut server = self.config.server.clone();
         let (most, of_client) = waiting_connections(connections_max);
-        Waiters::new(
-            server.waiters_max.min(most),
-            server.waiters_per_client_max.min(of_client),
-            timeout_max,
-        )
+        server.waiters_max = server.waiters_max.min(most);
+        server.waiters_per_client_max = server.waiters_per_client_max.min(of_client);
+        server
     }
 
     /// The things that answers are made from.
     pub(super) fn serve_context(
         &self,
         readers: Arc<Readers>,
-        waiters: Waiters,
+        config: serve::Config,
         stop: CancellationToken,
     ) -> Arc<ServeContext> {
         Arc::new(ServeContext {
@@ -334,14 +339,11 @@ impl Wiring {
             store: self.store.clone(),
             clock: self.clock.clone(),
             gate: self.gate.clone(),
-            trust: WayTrust {
-                proxies: self.config.server.trusted_proxies.clone(),
-                basic_over_http: self.config.server.basic_over_http,
-                own_calls: self.mark.clone(),
-            },
+            own_calls: self.mark.clone(),
             sites: Arc::new(Sites::new(&self.config.site)),
             takes_cloud: self.config.hub.rsscloud,
-            waiters,
+            waiters: Waiters::new(&config),
+            config,
             stop,
         })
     }

@@ -1,11 +1,15 @@
 //! `access` of a feed, a site or a group: which principals may read it; the one decision on that.
 
-use super::principal::Principal;
+use super::{
+    jid::{JID_WANTED, XMPP, all_of_host, is_jid_name},
+    principal::Principal,
+};
 use crate::setting::RefusedSetting;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::collections::BTreeSet;
 
-/// `access`: `"public"`, `"private"` (every user) or a list of the users who may read.
+/// `access`: `"public"`, `"private"` (every user) or a list of the users, and of the addresses of
+/// XMPP, that may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AccessSettings {
     /// Everybody may read it.
@@ -13,22 +17,31 @@ pub enum AccessSettings {
     Public,
     /// Every user may read it.
     Users,
-    /// These users may read it.
+    /// These users may read it, and addresses of XMPP that stand behind `xmpp:`.
     Named(BTreeSet<String>),
 }
 
 /// The values that would do for `access`.
-pub const ACCESS_WANTED: &str =
-    "give \"public\", \"private\" (every user), or a list of users such as [\"alice\", \"bob\"]";
+pub const ACCESS_WANTED: &str = "give \"public\", \"private\" (every user), or a list of users such as [\"alice\", \"xmpp:*@example.org\"]";
 
 // Decides: May a principal read a feed?
 /// True when a principal, `None` for nobody known, may read what has these settings.
 pub fn may_read(principal: Option<&Principal>, access: &AccessSettings) -> bool {
     match (access, principal) {
-        (AccessSettings::Public, _) | (AccessSettings::Users, Some(_)) => true,
-        (AccessSettings::Named(names), Some(principal)) => names.contains(principal.name()),
+        (AccessSettings::Public, _) => true,
+        (AccessSettings::Users, Some(principal)) => principal.name().is_some(),
+        (AccessSettings::Named(names), Some(principal)) => {
+            let is_named = principal.name().is_some_and(|name| names.contains(name));
+            let jid = principal.jid().map(|jid| format!("{XMPP}{jid}"));
+            is_named || jid.is_some_and(|jid| holds(names, &jid))
+        }
         (AccessSettings::Users | AccessSettings::Named(_), None) => false,
     }
+}
+
+/// True where a name is among these, or all addresses of its host are.
+fn holds(names: &BTreeSet<String>, name: &str) -> bool {
+    names.contains(name) || all_of_host(name).is_some_and(|all| names.contains(&all))
 }
 
 impl AccessSettings {
@@ -40,8 +53,9 @@ impl AccessSettings {
     /// True when whoever may read what has these settings may read what has the other ones.
     pub fn is_within(&self, other: &Self) -> bool {
         match (self, other) {
-            (_, Self::Public) | (Self::Users | Self::Named(_), Self::Users) => true,
-            (Self::Named(these), Self::Named(those)) => these.is_subset(those),
+            (_, Self::Public) | (Self::Users, Self::Users) => true,
+            (Self::Named(these), Self::Users) => !these.iter().any(|name| is_jid_name(name)),
+            (Self::Named(these), Self::Named(those)) => these.iter().all(|name| holds(those, name)),
             (Self::Public, Self::Users | Self::Named(_)) | (Self::Users, Self::Named(_)) => false,
         }
     }
@@ -49,7 +63,16 @@ impl AccessSettings {
     /// True when somebody may read what has these settings as well as what has the other ones.
     pub fn may_share_a_reader(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Named(these), Self::Named(those)) => !these.is_disjoint(those),
+            (Self::Named(these), Self::Named(those)) => {
+                // A user may have any of the addresses.
+                let has_jid = |names: &BTreeSet<String>| names.iter().any(|name| is_jid_name(name));
+                let has_user =
+                    |names: &BTreeSet<String>| names.iter().any(|name| !is_jid_name(name));
+                (has_jid(these) && has_user(those))
+                    || (has_user(these) && has_jid(those))
+                    || these.iter().any(|name| holds(those, name))
+                    || those.iter().any(|name| holds(these, name))
+            }
             _ => true,
         }
     }
@@ -60,7 +83,8 @@ impl AccessSettings {
             Self::Named(names) => Some(names),
             Self::Public | Self::Users => None,
         };
-        named.into_iter().flatten().map(String::as_str)
+        let names = named.into_iter().flatten().map(String::as_str);
+        names.filter(|name| !is_jid_name(name))
     }
 
     /// Values that cannot be meant.
@@ -73,9 +97,13 @@ impl AccessSettings {
                 )]
             }
             Self::Named(names) => {
-                let bad = names.iter().filter(|name| !super::user::is_user_name(name));
-                bad.map(|name| refuse(format!("\"{name}\", which no user can be called")))
-                    .collect()
+                let is_good = |name: &str| is_jid_name(name) || super::user::is_user_name(name);
+                let bad = names.iter().filter(|name| !is_good(name));
+                bad.map(|name| match name.strip_prefix(XMPP) {
+                    Some(_) => refuse(format!("\"{name}\"; {JID_WANTED}, or *@example.org")),
+                    None => refuse(format!("\"{name}\", which no user can be called")),
+                })
+                .collect()
             }
             Self::Public | Self::Users => Vec::new(),
         }
@@ -153,7 +181,10 @@ mod tests {
         }
         assert_eq!(read("[]").unwrap().problems().len(), 1);
         assert_eq!(read("[\"a b\"]").unwrap().problems().len(), 1);
-        assert!(read("[\"a\"]").unwrap().problems().is_empty());
+        assert_eq!(read("[\"xmpp:Me@x\"]").unwrap().problems().len(), 1);
+        for good in ["[\"a\"]", "[\"xmpp:me@x\", \"xmpp:*@y\"]"] {
+            assert!(read(good).unwrap().problems().is_empty(), "{good}");
+        }
     }
 
     #[test]
@@ -173,6 +204,11 @@ mod tests {
             }
         }
         assert!(!named(&["carol"]).is_within(&named(&["alice"])));
+        let (one, all) = (named(&["xmpp:me@x"]), named(&["alice", "xmpp:*@x"]));
+        assert!(one.is_within(&all) && !all.is_within(&one));
+        assert!(!one.is_within(&AccessSettings::Users) && one.is_within(&AccessSettings::Public));
+        assert!(one.may_share_a_reader(&all) && one.may_share_a_reader(&named(&["bob"])));
+        assert!(!one.may_share_a_reader(&named(&["xmpp:me@y", "xmpp:*@z"])));
     }
 
     #[test]
@@ -192,5 +228,32 @@ mod tests {
                 "{access:?}"
             );
         }
+    }
+
+    #[test]
+    fn an_address_of_xmpp_reads_what_names_it_its_host_or_its_user() {
+        // SF-131, XMPP-56.
+        let accounts = crate::auth::testing::accounts(&[]);
+        let stranger = accounts.by_jid("me@x");
+        let bob = accounts.by_jid("bob@jabber.example");
+        let named = |names: &[&str]| {
+            AccessSettings::Named(names.iter().map(|&name| name.to_owned()).collect())
+        };
+        for (access, is_stranger, is_bob) in [
+            (AccessSettings::Public, true, true),
+            (AccessSettings::Users, false, true),
+            (named(&["bob"]), false, true),
+            (named(&["xmpp:me@x"]), true, false),
+            (named(&["xmpp:*@x"]), true, false),
+            (named(&["xmpp:*@jabber.example"]), false, true),
+            (named(&["me@x", "xmpp:*@y"]), false, false),
+        ] {
+            let reads = (
+                may_read(Some(&stranger), &access),
+                may_read(Some(&bob), &access),
+            );
+            assert_eq!(reads, (is_stranger, is_bob), "{access:?}");
+        }
+        assert_eq!((stranger.id(), bob.name()), (None, Some("bob")));
     }
 }

@@ -18,6 +18,7 @@ pub struct Accounts {
     users: HashMap<UserNo, Arc<User>>,
     by_name: HashMap<String, UserNo>,
     by_spelling: HashMap<String, Vec<UserNo>>,
+    by_jid: HashMap<String, UserNo>,
     tokens: HashMap<[u8; 32], AccessToken>,
     standing: HashSet<PrincipalId>,
     /// A hash of nobody for each cost that the hash of a user has, and for the usual one.
@@ -44,6 +45,9 @@ impl Accounts {
                 .entry(spelling(&user.kept.name))
                 .or_default()
                 .push(user.no);
+            if let Some(jid) = &user.kept.jid {
+                accounts.by_jid.insert(jid.clone(), user.no);
+            }
             accounts.standing.insert(PrincipalId {
                 user: user.no,
                 token: None,
@@ -75,6 +79,12 @@ impl Accounts {
     /// The user of a name.
     pub fn user(&self, name: &str) -> Option<&Arc<User>> {
         self.users.get(self.by_name.get(name)?)
+    }
+
+    /// The principal behind a bare address of XMPP, in its normal form, that its server vouches for.
+    pub fn by_jid(&self, jid: &str) -> Principal {
+        let user = self.by_jid.get(jid).and_then(|no| self.users.get(no));
+        Principal::by_jid(user.map(|user| &**user), jid)
     }
 
     /// The users of a name in any case, with blanks around it or without: whom another server could
@@ -143,7 +153,10 @@ impl Accounts {
 
     /// True for a principal whose user is there, with the token or the password that made it known.
     pub(super) fn knows(&self, principal: &Principal) -> bool {
-        let user = self.user_of(principal.id());
+        let Some(id) = principal.id() else {
+            return true;
+        };
+        let user = self.user_of(id);
         user.is_some_and(|user| principal.is_known_to(user))
     }
 

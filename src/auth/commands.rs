@@ -2,6 +2,7 @@
 //! not what they do.
 
 use super::{
+    jid::{JID_WANTED, is_bare_jid},
     password::LoginHash,
     user::{TokenNo, TokenUse, is_user_name},
 };
@@ -20,6 +21,8 @@ pub enum AccountCommand {
         login: LoginHash,
         /// True to take WSSE digests of the hexadecimal SHA-1 from this user, too.
         hex_digest: bool,
+        /// The bare address of XMPP that is to be the user's.
+        jid: Option<String>,
     },
     /// Give a user a new login password.
     ChangePassword {
@@ -80,11 +83,13 @@ impl AccountCommand {
                 name,
                 login,
                 hex_digest,
+                jid,
             } => {
                 let mut pairs = vec![("login", login.reveal())];
                 if *hex_digest {
                     pairs.push(("hex_digest", ""));
                 }
+                pairs.extend(jid.iter().map(|jid| ("jid", jid.as_str())));
                 (Method::POST, user(name) + "?" + &query(&pairs))
             }
             Self::ChangePassword {
@@ -134,10 +139,12 @@ impl AccountCommand {
         Some(match (kind, method.as_str(), rest.as_str()) {
             (USERS, "GET" | "HEAD", "") => Ok(Self::ListUsers),
             (USERS, "POST", name) if is_user_name(name) => match login {
+                _ if value("jid").is_some_and(|jid| !is_bare_jid(&jid)) => Err(JID_WANTED),
                 Some(login) => Ok(Self::AddUser {
                     name: rest,
                     login,
                     hex_digest: value("hex_digest").is_some(),
+                    jid: value("jid"),
                 }),
                 None => {
                     Err("`login` must be the argon2id hash of a password; use `everfeed user add`")
@@ -194,11 +201,13 @@ mod tests {
                 name: "a+b@x".into(),
                 login: login.clone(),
                 hex_digest: true,
+                jid: Some("bob@example.org".into()),
             },
             AccountCommand::AddUser {
                 name: "alice".into(),
                 login: login.clone(),
                 hex_digest: false,
+                jid: None,
             },
             AccountCommand::ChangePassword {
                 name: "a@x".into(),

@@ -38,6 +38,7 @@ fn with_login(login: &LoginHash, revoked: &[u64]) -> Accounts {
             feed_password,
             hex_digest: false,
             created_us: 0,
+            jid: Some(format!("{name}@jabber.example")),
         };
         User {
             no: UserNo(no),

@@ -43,6 +43,8 @@ pub struct NewUser {
     pub hex_digest: bool,
     /// Time of its making, microseconds since the epoch.
     pub created_us: u64,
+    /// The bare address of XMPP by which the user is known there; no two users have the same.
+    pub jid: Option<String>,
 }
 
 /// A user.

@@ -75,10 +75,7 @@ mod tests {
         let feed = |(no, table): &(u32, &str)| {
             let table = format!("url = \"http://x/\"\n{table}");
             let settings: FeedSettings = toml::from_str(&table).unwrap();
-            RegisteredFeed {
-                no: FeedNo(*no),
-                settings,
-            }
+            RegisteredFeed::new(FeedNo(*no), settings)
         };
         CatalogSnapshot::new(feeds.iter().map(feed), [])
     }

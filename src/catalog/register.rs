@@ -112,7 +112,8 @@ pub async fn register(
         }
         progress.add(made);
     }
-    let registered = |(settings, no): (_, Option<_>)| Some(RegisteredFeed { no: no?, settings });
+    let registered =
+        |(settings, no): (FeedSettings, Option<_>)| Some(RegisteredFeed::new(no?, settings));
     let snapshot = CatalogSnapshot::new(
         settings.into_iter().zip(numbers).filter_map(registered),
         withdrawn,
@@ -129,7 +130,7 @@ pub(super) async fn with_parts(
 ) -> Result<CatalogSnapshot, StoreError> {
     let mut wanted: Vec<(FeedNo, Vec<WantedPart>)> = Vec::new();
     for feed in snapshot.feeds() {
-        let FeedSettings { access, show, .. } = &feed.settings;
+        let FeedSettings { access, show, .. } = &*feed.settings;
         if !show.is_empty() || parted.contains(&feed.no) {
             wanted.push((feed.no, parts_of(access, show)));
         }
@@ -165,7 +166,7 @@ pub async fn observe(
     let stored: HashMap<String, FeedNo> = listing::feed_names(store).try_collect().await?;
     let known = |settings: FeedSettings| {
         let no = *stored.get(&settings.name)?;
-        Some(RegisteredFeed { no, settings })
+        Some(RegisteredFeed::new(no, settings))
     };
     let feeds: Vec<_> = settings.into_iter().filter_map(known).collect();
     Ok(CatalogSnapshot::new(feeds, stored))

@@ -160,7 +160,12 @@ impl FeedSettings {
 
     /// The URL by which its readers know it: its address at a site, else the one that is polled.
     pub fn known_as(&self) -> &Url {
-        self.legacy.as_ref().map_or(&self.url, |place| &place.url)
+        self.legacy_url().unwrap_or(&self.url)
+    }
+
+    /// Its address at a site, if it is a feed of one.
+    pub fn legacy_url(&self) -> Option<&Url> {
+        self.legacy.as_ref().map(|place| &place.url)
     }
 
     /// The namespace that the feed's ids are hashed with: as configured, else host, port, path and

@@ -23,10 +23,16 @@ pub struct RegisteredFeed {
     /// Its number.
     pub no: FeedNo,
     /// Its settings, its name included.
-    pub settings: FeedSettings,
+    pub settings: Arc<FeedSettings>,
 }
 
 impl RegisteredFeed {
+    /// A feed with its number.
+    pub fn new(no: FeedNo, settings: impl Into<Arc<FeedSettings>>) -> Self {
+        let settings = settings.into();
+        Self { no, settings }
+    }
+
     /// True for a group, which has members in the place of an upstream.
     pub fn is_group(&self) -> bool {
         self.settings.group.is_some()
@@ -107,7 +113,7 @@ impl CatalogSnapshot {
                     .or_insert(feed.no);
             }
         }
-        snapshot.private = PrivatePlaces::of(snapshot.feeds.values().map(|feed| &feed.settings));
+        snapshot.private = PrivatePlaces::of(snapshot.feeds.values().map(|feed| &*feed.settings));
         snapshot.members = snapshot.members_of_groups();
         let is_withdrawn = |(name, _): &(String, FeedNo)| !snapshot.feeds.contains_key(name);
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
@@ -145,7 +151,7 @@ impl CatalogSnapshot {
     }
 
     fn members_of_groups(&self) -> HashMap<FeedNo, Vec<FeedNo>> {
-        let named = NamedFeeds::of(self.feeds.values().map(|feed| &feed.settings));
+        let named = NamedFeeds::of(self.feeds.values().map(|feed| &*feed.settings));
         let mut members = HashMap::new();
         for feed in self.feeds.values() {
             if let Some(group) = &feed.settings.group {
@@ -308,10 +314,10 @@ mod tests {
     use super::*;
 
     fn feed(no: u32, name: &str, url: &str) -> RegisteredFeed {
-        RegisteredFeed {
-            no: FeedNo(no),
-            settings: FeedSettings::new(name, Url::parse(url).unwrap()),
-        }
+        RegisteredFeed::new(
+            FeedNo(no),
+            FeedSettings::new(name, Url::parse(url).unwrap()),
+        )
     }
 
     #[test]
@@ -325,9 +331,10 @@ mod tests {
         );
         assert_eq!(snapshot.by_origin("http://old.example/"), None);
         let mut named = feed(4, "sidecar", "http://127.0.0.1:8081/feed");
-        named.settings.aliases = ["https://Blog.example/feed", "http://old.example/rss.xml"]
-            .map(|url| url.parse().unwrap())
-            .into();
+        Arc::make_mut(&mut named.settings).aliases =
+            ["https://Blog.example/feed", "http://old.example/rss.xml"]
+                .map(|url| url.parse().unwrap())
+                .into();
         let snapshot =
             CatalogSnapshot::new([named, feed(3, "blog", "http://old.example/rss.xml")], []);
         assert_eq!(

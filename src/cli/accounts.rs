@@ -7,6 +7,7 @@ use crate::{
     auth::{
         TokenNo, TokenUse,
         commands::{AccountAnswer, AccountCommand},
+        jid::{JID_WANTED, is_bare_jid},
         password::{self, LoginHash, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN},
         user::{NAME_WANTED, is_user_name},
     },
@@ -53,6 +54,9 @@ pub(super) struct AddOptions {
     /// Also accept WSSE digests of the hexadecimal SHA-1. Some clients send these.
     #[arg(long)]
     hex_digest: bool,
+    /// The user's address of XMPP, such as me@example.org. Whoever reads by it is this user.
+    #[arg(long)]
+    jid: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -124,10 +128,14 @@ pub(super) async fn run_user(command: &UserCommand, config: &Config) -> anyhow::
         UserCommand::Add(options) => {
             let name = options.name.clone();
             ensure!(is_user_name(&name), "found \"{name}\"; {NAME_WANTED}");
+            if let Some(jid) = &options.jid {
+                ensure!(is_bare_jid(jid), "--jid: found \"{jid}\"; {JID_WANTED}");
+            }
             AccountCommand::AddUser {
                 name,
                 login: login(options.password_stdin, &mut made_up)?,
                 hex_digest: options.hex_digest,
+                jid: options.jid.clone(),
             }
         }
         UserCommand::Password(options) => AccountCommand::ChangePassword {

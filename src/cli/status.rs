@@ -95,6 +95,13 @@ impl Sheet {
                 broken.push(format!("{}: {fault}", tame(&feed.name)));
             }
         }
+        if let Some(xmpp) = &first.xmpp
+            && let Some(fault) = &xmpp.fault
+        {
+            let since = when(Some(&xmpp.since), now).unwrap_or_default();
+            let (jid, fault) = (tame(&xmpp.jid), tame(fault));
+            broken.push(format!("XMPP as {jid}: {fault} (off since {since})"));
+        }
         let mut notes = Vec::new();
         if let Some(state) = &first.certificate {
             // A renewal that failed has time; without a certificate nobody is served.

@@ -38,6 +38,9 @@ pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     let report = verify(path).context("nothing was verified")?;
     println!("{}", path.display());
     print!("{report}");
+    if let Some(doubt) = report.doubt {
+        println!("perhaps damaged: {doubt}; look whether the newest posts are there");
+    }
     if report.is_sound() {
         println!("nothing is damaged");
         return Ok(());

@@ -12,7 +12,7 @@ use crate::{
     },
     hub::{WEBHOOKS_MAX, WebhookSettings},
     serve,
-    setting::{RefusedSetting, at_least_one},
+    setting::RefusedSetting,
 };
 use everfeed_adapters::platforms::Platforms;
 use std::{
@@ -78,22 +78,6 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
             "give a path such as \"/smart\", or nothing",
         );
         problems.push(RefusedSetting::new("server.prefix", found, wanted));
-    }
-    let counts = [
-        ("waiters_max", server.waiters_max as u64),
-        (
-            "waiters_per_client_max",
-            server.waiters_per_client_max as u64,
-        ),
-        ("connections_max", server.connections_max as u64),
-        ("page_items_max", server.page_items_max as u64),
-        ("page_bytes_max", server.page_bytes_max as u64),
-        ("classic_items", server.classic_items as u64),
-        ("shutdown_secs", server.shutdown_secs),
-    ];
-    for (key, value) in counts {
-        let zero = at_least_one(key, value, "give at least 1").err();
-        problems.extend(zero.map(|refused| refused.within("server")));
     }
     problems
 }

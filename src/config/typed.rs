@@ -126,7 +126,7 @@ impl<'t> ConfigReading<'t> {
         self.mistaken.insert(path.to_owned());
     }
 
-    /// A table directly below the file. `check` tells one mistake at a time, so each value that it
+    /// A table directly below the file, or those keys of it that a type has. `check` tells one mistake at a time, so each value that it
     /// refuses is left out until it is content.
     pub(super) fn section<T: DeserializeOwned + Default>(
         &mut self,
@@ -136,7 +136,8 @@ impl<'t> ConfigReading<'t> {
         let mut values = self
             .written
             .table
-            .remove(name)
+            .get(name)
+            .cloned()
             .unwrap_or_else(|| Value::Table(Table::new()));
         if !values.is_table() {
             self.refuse(name, shown(&values), give(name));
@@ -225,7 +226,9 @@ impl<'t> ConfigReading<'t> {
             let is_value = keys::kind(&key) != KeyKind::Table;
             match exchange(values, &steps, replacement, is_value) {
                 // A token is not shown, good or not.
-                Some(_) if key.ends_with("_token") => self.refuse(&at, "***", give(&key)),
+                Some(_) if key.ends_with("_token") || key == "xmpp.secret" => {
+                    self.refuse(&at, "***", give(&key))
+                }
                 Some(found) => self.refuse(&at, shown(&found), give(&key)),
                 // Not a value, but a whole table cannot be read: no more can be told of it.
                 None => {

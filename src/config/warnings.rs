@@ -15,6 +15,17 @@ use url::{Host, Url};
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let mut found = of_server(&config.server);
     found.extend(of_unknown_proxy(config));
+    if let Some(server) = config
+        .xmpp
+        .server
+        .as_ref()
+        .filter(|_| config.xmpp.is_overheard())
+    {
+        found.push(format!(
+            "xmpp.server: what is said to {server} is not encrypted. Set xmpp.tls where the server has TLS for components, or lead \
+             the connection through a tunnel"
+        ));
+    }
     let gap_secs = config.upstream.permalink_check_gap_secs;
     if gap_secs < PERMALINK_GAP_SECS_USUAL {
         found.push(format!(

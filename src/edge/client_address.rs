@@ -1,8 +1,8 @@
-//! The address of the client behind a request: its peer, or whom a trusted proxy names; and which
-//! ways are trusted. Not what a client may do.
+//! The address of the client behind a request: its peer, or whom a trusted proxy names. Not
+//! what a client may do.
 
 use super::fields::list_value;
-use crate::{client_net::is_local, layers::OwnMark};
+use crate::client_net::is_local;
 use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -16,17 +16,6 @@ pub struct PeerAddress(pub IpAddr);
 /// so before HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverTls;
-
-/// Trust in the ways by which requests come.
-#[derive(Clone, Debug, Default)]
-pub struct WayTrust {
-    /// Proxies whose headers are believed.
-    pub proxies: Vec<IpNet>,
-    /// True to take passwords over plain HTTP.
-    pub basic_over_http: bool,
-    /// The mark of our own requests to callbacks, which are answered at no path of ours.
-    pub own_calls: OwnMark,
-}
 
 /// True for the address of a proxy that is trusted.
 pub fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {

@@ -2,10 +2,19 @@
 //! out. When one is made, and when one is tried again, is the same for all of them and decided
 //! elsewhere.
 
-use super::{Shared, places::Place};
+use super::{
+    Shared,
+    form::{CloudRequest, SubscriptionRequest},
+    places::Place,
+};
 use crate::{
-    catalog::Destination, clock::Clock, layers::Request, readers::Rendered, render::Representation,
-    store::subscriptions::Target,
+    catalog::Destination,
+    clock::Clock,
+    feed::view::Deletions,
+    layers::Request,
+    readers::Rendered,
+    render::Representation,
+    store::subscriptions::{Algo, CallbackTarget, CloudTarget, Dialect, PushWishes, Target},
 };
 use futures_util::future::BoxFuture;
 use question::{Question, Verdict};
@@ -83,10 +92,41 @@ pub(super) trait Deliver: Send + Sync {
     fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered>;
 }
 
-/// The way to a target.
-pub(super) fn way_to(target: &Target, shared: &Shared) -> Box<dyn Deliver> {
+// Decides: To whom does a subscription push, and in which protocol?
+/// The target of a subscription request, as its topic was spelt, with the wish that stood in that.
+pub(super) fn target(
+    change: &SubscriptionRequest,
+    spelt: &str,
+    deletions: Option<Deletions>,
+) -> Target {
+    let wishes = PushWishes {
+        deletions: change.wishes.deletions.or(deletions),
+    };
+    let dialect = if change.is_legacy() {
+        Dialect::Legacy
+    } else {
+        Dialect::WebSub
+    };
+    Target::Callback(CallbackTarget {
+        url: change.callback.clone(),
+        topic_as_sent: spelt.to_owned(),
+        dialect,
+        secret: change.secret.clone(),
+        algo: change.algo.unwrap_or(Algo::usual(dialect)),
+        verify_token: change.verify_token.clone(),
+        wishes,
+    })
+}
+
+/// The listener of rssCloud that registers for a feed, as it spelt that.
+pub(super) fn listener(asked: &CloudRequest, spelt: &str) -> Target {
+    Target::Cloud(CloudTarget::new(&asked.url, spelt, asked.is_challenged))
+}
+
+/// The way to a target; `None` for one that another driver serves.
+pub(super) fn way_to(target: &Target, shared: &Shared) -> Option<Box<dyn Deliver>> {
     let clock: Arc<dyn Clock> = shared.clock.clone();
-    match target {
+    Some(match target {
         Target::Callback(target) => Box::new(callback::CallbackWay {
             client: shared.client.clone(),
             clock,
@@ -102,5 +142,6 @@ pub(super) fn way_to(target: &Target, shared: &Shared) -> Box<dyn Deliver> {
             clock,
             target: target.clone(),
         }),
-    }
+        Target::Xmpp(_) => return None,
+    })
 }

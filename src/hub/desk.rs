@@ -220,5 +220,6 @@ fn dialect(target: &Target) -> &'static str {
         },
         Target::Cloud(_) => "rssCloud",
         Target::Webhook(_) => "webhook",
+        Target::Xmpp(_) => "XMPP",
     }
 }

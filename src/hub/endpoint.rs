@@ -5,7 +5,7 @@ use super::{
     Hub,
     admission::ClientNet,
     command::{SubscriptionCommand, TaskCommand},
-    deliver::question::Verdict,
+    deliver::{self, question::Verdict},
     form::{self, HubRequest, Mode, RefusedForm, SubscriptionRequest, Verify},
     lease,
     retry_schedule::VERIFY_GIVE_UP_SECS,
@@ -23,9 +23,7 @@ use crate::{
     render::Endpoint,
     store::{
         StoreError,
-        subscriptions::{
-            Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, PushWishes, Start, Target,
-        },
+        subscriptions::{Intent, LeaseTerms, Pending, PushWishes, Start, Target},
     },
 };
 use bytes::Bytes;
@@ -272,22 +270,28 @@ impl Hub {
                 accept: sender.accept.as_deref(),
             };
             let subject = self.subject(ask, sender).await?;
-            registrations.push((subject.key(&change.callback), subject));
+            let target = deliver::target(change, &subject.spelt, subject.deletions);
+            registrations.push(Registration::of(subject, target));
         }
         self.admit(&registrations, &change.callback, sender)?;
         // One topic in several spellings is one.
         let mut seen = HashSet::new();
-        registrations.retain(|(key, _)| seen.insert(key.clone()));
+        registrations.retain(|registration| seen.insert(registration.key.clone()));
         let grant = lease::grant(change.lease.as_deref(), &self.shared.config);
-        let is_legacy_end = is_legacy(change) && change.mode == Mode::Unsubscribe;
+        let is_legacy_end = change.is_legacy() && change.mode == Mode::Unsubscribe;
         let mut commanded = false;
         let mut awaited = Vec::new();
-        for (key, subject) in registrations {
-            if is_legacy_end && !self.shared.roster.knows(&key) {
+        for registration in registrations {
+            if is_legacy_end && !self.shared.roster.knows(&registration.key) {
                 // What is wanted is the case already; Google's hub said 204 too.
                 continue;
             }
-            let pending = self.pending(change, &subject, &grant).await?;
+            let Registration {
+                key,
+                subject,
+                target,
+            } = registration;
+            let pending = self.pending(change, &subject, target, &grant).await?;
             let sync = is_sync(change);
             awaited.extend(self.command(key, &subject, sender, pending, sync).await?);
             commanded = true;
@@ -312,11 +316,11 @@ impl Hub {
     /// callback, whoever asks for it.
     fn admit(
         &self,
-        registrations: &[(Key, Subject)],
+        registrations: &[Registration],
         callback: &str,
         sender: &HubSender,
     ) -> Result<(), HubAnswer> {
-        let mut keys = registrations.iter().map(|(key, _)| key);
+        let mut keys = registrations.iter().map(|registration| &registration.key);
         let is_known = keys.all(|key| self.shared.roster.is_verified(key));
         let admitted = if is_known {
             self.admission.renew(callback, registrations.len())
@@ -349,30 +353,15 @@ impl Hub {
         &self,
         change: &SubscriptionRequest,
         subject: &Subject,
+        target: Target,
         grant: &lease::Grant,
     ) -> Result<Pending, HubAnswer> {
         let now = self.shared.now();
-        let wishes = PushWishes {
-            deletions: change.wishes.deletions.or(subject.deletions),
-        };
-        let dialect = if is_legacy(change) {
-            Dialect::Legacy
-        } else {
-            Dialect::WebSub
-        };
-        let target = Target::Callback(CallbackTarget {
-            url: change.callback.clone(),
-            topic_as_sent: subject.spelt.clone(),
-            dialect,
-            secret: change.secret.clone(),
-            algo: change.algo.unwrap_or(Algo::usual(dialect)),
-            verify_token: change.verify_token.clone(),
-            wishes: wishes.clone(),
-        });
+        let wishes = target.wishes();
         let (intent, (start, scanned)) = match change.mode {
             Mode::Unsubscribe => (Intent::Unsubscribe { target }, (Start::Head(None), None)),
             Mode::Subscribe => {
-                let auto_refresh = is_legacy(change) && !grant.asked;
+                let auto_refresh = change.is_legacy() && !grant.asked;
                 let lease = LeaseTerms {
                     secs: grant.secs,
                     auto_refresh,
@@ -469,6 +458,28 @@ impl Hub {
     }
 }
 
+/// A subscription that is asked for: what is pushed, and to whom.
+struct Registration {
+    /// Its identity.
+    key: Key,
+    subject: Subject,
+    target: Target,
+}
+
+impl Registration {
+    fn of(subject: Subject, target: Target) -> Self {
+        let key = Key {
+            topic: subject.topic.clone(),
+            address: target.address().to_owned(),
+        };
+        Self {
+            key,
+            subject,
+            target,
+        }
+    }
+}
+
 /// The sender of a request to the hub.
 struct HubSender {
     /// The feed whose hub was asked; `None` for that of all feeds.
@@ -541,11 +552,6 @@ fn slow_down(wait: Duration) -> HubAnswer {
         retry_after: Some(wait),
         ..HubAnswer::new(StatusCode::TOO_MANY_REQUESTS, text)
     }
-}
-
-/// The request itself shows an old subscriber (D-P1).
-fn is_legacy(change: &SubscriptionRequest) -> bool {
-    change.verify.is_some()
 }
 
 fn is_sync(change: &SubscriptionRequest) -> bool {

@@ -69,6 +69,13 @@ pub(super) struct SubscriptionRequest {
     pub(super) format: Option<String>,
 }
 
+impl SubscriptionRequest {
+    /// The request itself shows an old subscriber (D-P1).
+    pub(super) fn is_legacy(&self) -> bool {
+        self.verify.is_some()
+    }
+}
+
 /// Which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     auth::PrincipalId,
     feed::{cursor::Toc, view::View},
-    readers::{ReadError, ReadRequest},
+    readers::{PushMax, ReadError, ReadRequest},
     render::{Representation, Site},
     store::subscriptions::{Progress, PushWishes, Target},
 };
@@ -22,7 +22,7 @@ pub(super) struct Push {
     pub(super) representation: Representation,
     /// The stored position; `None` until the feed is served.
     pub(super) place: Option<PushPlace>,
-    pub(super) items_max: usize,
+    pub(super) max: PushMax,
     /// The address that its body calls its own, where that is not the canonical one.
     pub(super) own_url: Option<Arc<str>>,
     /// Readers whom the target serves, as it said last.
@@ -58,7 +58,7 @@ impl PushPlace {
         &self,
         view: View,
         representation: Representation,
-        max: usize,
+        max: PushMax,
         own_url: Option<Arc<str>>,
         wishes: &PushWishes,
     ) -> ReadRequest {
@@ -132,7 +132,9 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             None => Ok(PushOutcome::Nothing),
         };
     };
-    let way = way_to(&push.target, shared);
+    let Some(way) = way_to(&push.target, shared) else {
+        return Ok(PushOutcome::Nothing);
+    };
     let destination = way.destination();
     let entered = tokio::select! {
         biased;
@@ -154,7 +156,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     // Read only now: what was newest when we queued may be old by the time there is room.
     let (form, own_url) = (push.representation, push.own_url);
     let wishes = push.target.wishes();
-    let reading = stored.reading(view, form, push.items_max, own_url, &wishes);
+    let reading = stored.reading(view, form, push.max, own_url, &wishes);
     let reading = reading.seen_from(push.site);
     let PushPlace { acked, position } = stored;
     let page = shared.readers.read(&reading).await?;

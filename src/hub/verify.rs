@@ -30,7 +30,12 @@ pub(super) struct Answered {
 /// as asked: it waits then.
 pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()) -> Answered {
     let (places, questions) = (&shared.places, &shared.questions);
-    let way = way_to(&question.target, &shared);
+    let Some(way) = way_to(&question.target, &shared) else {
+        return Answered {
+            verdict: Verdict::Refused("the hub serves no such target".to_owned()),
+            sent_at: shared.now(),
+        };
+    };
     let room = if question.awaited {
         ROOM
     } else {
@@ -83,7 +88,8 @@ pub(super) enum Return {
 /// (W-10). Its answer means nothing.
 pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str, back: Return) {
     let way = way_to(target, shared);
-    if let Some(request) = way.denial(reason, back == Return::Open)
+    if let Some(way) = way
+        && let Some(request) = way.denial(reason, back == Return::Open)
         && let Ok(mut place) = shared.places.enter(&way.destination(), Errand::Push).await
     {
         let _ = shared.client.send(request, &mut place).await;

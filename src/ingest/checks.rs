@@ -362,7 +362,7 @@ pub(super) fn pause(
     now: Stamp,
 ) -> Option<Stamp> {
     let status = Some(answer.status.as_u16());
-    host_pause_until(state, &feed.policy, status, answer.retry_after_secs, now)
+    host_pause_until(state, &feed.policy(), status, answer.retry_after_secs, now)
 }
 
 /// The result that an answer means, and how often it holds the words of the entry.

@@ -30,15 +30,14 @@ pub struct Context {
     pub metrics: Metrics,
     /// Profiles of blog software.
     pub platforms: Arc<Platforms>,
-    /// Seconds between two permalink checks on one host, at least.
-    pub permalink_check_gap_secs: u64,
+    /// `[upstream]`.
+    pub config: Arc<Config>,
 }
 
 impl Context {
     /// The usual parts: random jitter, the embedded profiles, metrics of its own.
     pub fn new(store: Arc<dyn Store>, notify: Arc<Notify>, clock: Arc<dyn Clock>) -> Self {
         let (metrics, platforms) = (Metrics::default(), platform::embedded());
-        let permalink_check_gap_secs = Config::default().permalink_check_gap_secs;
         Self {
             store,
             notify,
@@ -46,7 +45,7 @@ impl Context {
             jitter: rand::random::<f64>,
             metrics,
             platforms,
-            permalink_check_gap_secs,
+            config: Arc::default(),
         }
     }
 
@@ -83,7 +82,7 @@ impl Context {
     ) -> Option<Stamp> {
         host_pause_until(
             state,
-            &feed.policy,
+            &feed.policy(),
             failure.status(),
             failure.retry_after_secs,
             self.now(),

@@ -1,71 +1,86 @@
 //! A feed as it is to be polled, and what follows from that alone; not how it is polled.
 
-use super::{DeletionSettings, DocumentFormat, ImportSettings, RecordSettings, platform::Choice};
-use crate::feed::{
-    archive::{BYTES_MAX, LastWalk, OwnOrigins, WalkRules},
-    keep_limits::KeepLimits,
-    record::FeedNo,
-    schedule::Policy,
-    stamp::Stamp,
+use crate::{
+    catalog::{FeedSettings, RegisteredFeed},
+    feed::{
+        archive::{BYTES_MAX, LastWalk, OwnOrigins, WalkRules},
+        record::FeedNo,
+        schedule::Policy,
+        stamp::Stamp,
+    },
+};
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
 };
 use url::Url;
 
-/// A feed as it is to be polled.
+/// A feed as it is to be polled: it is read as its settings are.
 #[derive(Clone, Debug)]
 pub struct FeedSpec {
     /// Its number in the store.
     pub no: FeedNo,
-    /// Its name.
-    pub name: String,
-    /// Its URL upstream, credentials included.
-    pub url: Url,
-    /// Its public URLs: their origins mean its own. Relative references are relative to the first
-    /// one, if there is any.
-    pub aliases: Vec<Url>,
-    /// The reading of its archives; `None`: they are not read.
-    pub import: Option<ImportSettings>,
-    /// Feed, or a resource that is its own only item.
-    pub format: DocumentFormat,
-    /// Bounds of its polling interval.
-    pub policy: Policy,
-    /// Proof that a tombstone needs.
-    pub deletions: DeletionSettings,
-    /// Platform profile whose scrubbers make its digests.
-    pub platform: Choice,
-    /// Limits of its items, and the folder of its documents.
-    pub keeping: Keeping,
+    /// Its settings, which the catalog shares.
+    settings: Arc<FeedSettings>,
+    /// Seconds over which first polls are spread after a start.
+    pub spread_secs: u64,
 }
 
-/// Limits of what is kept of a feed, and the folder in which its documents are recorded.
-#[derive(Clone, Debug, Default)]
-pub struct Keeping {
-    /// Limits of its items.
-    pub limits: KeepLimits,
-    /// Folder in which its last documents are kept, if any.
-    pub record: Option<RecordSettings>,
-    /// The address at which the last good one is served, of a feed of a site: its origin is asked
-    /// under that name.
-    pub legacy_url: Option<Url>,
+impl Deref for FeedSpec {
+    type Target = FeedSettings;
+
+    fn deref(&self) -> &FeedSettings {
+        &self.settings
+    }
+}
+
+impl DerefMut for FeedSpec {
+    fn deref_mut(&mut self) -> &mut FeedSettings {
+        Arc::make_mut(&mut self.settings)
+    }
+}
+
+impl From<&RegisteredFeed> for FeedSpec {
+    fn from(feed: &RegisteredFeed) -> Self {
+        Self {
+            no: feed.no,
+            settings: feed.settings.clone(),
+            spread_secs: 0,
+        }
+    }
 }
 
 impl FeedSpec {
-    /// A feed that is polled and judged as usual.
+    /// A feed that is polled and judged as usual, without a quota; its archives are not read.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
-        let (policy, deletions) = (Policy::default(), DeletionSettings::default());
-        let (aliases, import, keeping) = (Vec::new(), None, Keeping::default());
-        let (format, platform) = (DocumentFormat::Auto, Choice::Auto);
+        let mut settings = FeedSettings::new(name, url);
+        settings.import.pages_max = 0;
+        settings.keep.quota_bytes = 0;
         Self {
             no,
-            name: name.into(),
-            url,
-            aliases,
-            import,
-            format,
-            policy,
-            deletions,
-            platform,
-            keeping,
+            settings: settings.into(),
+            spread_secs: 0,
         }
+    }
+
+    /// The same feed with other settings.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut FeedSettings)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// Bounds of its polling interval.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            spread_secs: self.spread_secs,
+            ..self.poll.policy()
+        }
+    }
+
+    /// True where its archives are read.
+    pub(super) fn reads_archives(&self) -> bool {
+        self.import.pages_max > 0
     }
 
     /// Its URL as it is stored, compared and shown.
@@ -81,27 +96,22 @@ impl FeedSpec {
 
     /// Limits of a walk through its archives.
     pub(super) fn archive_rules(&self) -> WalkRules {
-        let import = self.import.unwrap_or_default();
+        let quota = self.keep.limits().quota_bytes;
         WalkRules {
             reach: OwnOrigins::new(self.bare_url(), self.aliases.clone()),
-            pages_max: import.pages_max,
+            pages_max: self.import.pages_max,
             // What is read may take as much again when it is stored.
-            bytes_max: self
-                .keeping
-                .limits
-                .quota_bytes
-                .map_or(BYTES_MAX, |quota| BYTES_MAX.min(quota / 2)),
-            page_gap_secs: import.page_gap_secs,
+            bytes_max: quota.map_or(BYTES_MAX, |quota| BYTES_MAX.min(quota / 2)),
+            page_gap_secs: self.import.page_gap_secs,
         }
     }
 
     /// Time at which its archives are walked again after this walk; `None`: never.
     pub(super) fn walks_again_at(&self, walked: &LastWalk) -> Option<Stamp> {
-        walked.again_at(
-            self.import
-                .filter(|import| import.pages_max > 0)?
-                .again_secs,
-        )
+        if !self.reads_archives() {
+            return None;
+        }
+        walked.again_at(self.import.again_secs)
     }
 }
 

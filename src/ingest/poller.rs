@@ -115,7 +115,7 @@ impl Poller {
         while let Some((no, state)) = saved.try_next().await? {
             if let Some(feed) = feeds.get(&no) {
                 let is_new_url = state.url != feed.bare_url().as_str();
-                let state = state.resumed(feed.bare_url().as_str(), &feed.policy, now);
+                let state = state.resumed(feed.bare_url().as_str(), &feed.policy(), now);
                 if is_new_url && state.url_change.is_some() {
                     let name = &feed.name;
                     info!(feed.name = %name, "The url of feed `{name}` has changed. Its items keep their ids");

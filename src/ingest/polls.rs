@@ -209,7 +209,7 @@ impl<'a> Poll<'a> {
     /// The poll state after an outcome that is no failure.
     fn remember(&self, outcome: &PollOutcome<'_>) -> Polled {
         let (now, jitter) = (self.context.now(), (self.context.jitter)());
-        let next = schedule::next(self.state, outcome, &self.feed.policy, now, jitter);
+        let next = schedule::next(self.state, outcome, &self.feed.policy(), now, jitter);
         Polled {
             end: PollEnd::of(outcome),
             state: next,

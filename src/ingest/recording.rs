@@ -226,7 +226,7 @@ impl RecordSettings {
 /// Keeps an answer about a feed, if the feed is recorded: without it, its documents play to another
 /// end. One that cannot be kept counts all the same.
 pub(super) async fn record_answer(feed: &FeedSpec, answer: RecordedAnswer) -> Result<(), Failure> {
-    let Some(record) = feed.keeping.record.clone() else {
+    let Some(record) = feed.record.clone() else {
         return Ok(());
     };
     let name = feed.name.clone();

@@ -2,16 +2,13 @@
 //! Compiled for tests only.
 
 use super::{
-    Context, FeedSpec, Poller, Upstream,
+    Context, FeedSpec, PollSettings, Poller, Upstream,
     checks::{Check, Checked},
     polls::{Poll, Polled},
 };
 use crate::{
     clock::{Clock, Paused},
-    feed::{
-        record::FeedNo,
-        schedule::{Policy, PollState},
-    },
+    feed::{record::FeedNo, schedule::PollState},
     layers::{self, ClientConfig, FetchError, Governor, Reply, Request, client::upstream_over},
     notify::Notify,
     store::{Store, memory::Memory, wrapped::Wrapped},
@@ -125,7 +122,7 @@ impl House {
             jitter: || 0.0,
             metrics: Metrics::default(),
             platforms: super::platform::embedded(),
-            permalink_check_gap_secs: 60,
+            config: Arc::default(),
         };
         Self {
             store,
@@ -145,15 +142,12 @@ impl House {
         max_secs: u64,
     ) -> FeedSpec {
         let no = self.store.register(name, name).await.unwrap().no;
-        let policy = Policy {
+        let mut feed = FeedSpec::new(no, name, Url::parse(url).unwrap());
+        feed.poll = PollSettings {
             min_secs: Some(min_secs),
             max_secs,
-            spread_secs: 0,
         };
-        FeedSpec {
-            policy,
-            ..FeedSpec::new(no, name, Url::parse(url).unwrap())
-        }
+        feed
     }
 
     /// Polls a feed once.

@@ -78,7 +78,7 @@ where
             Decision::Moved => continue,
         };
         let basis = CommitBasis {
-            limits: feed.keeping.limits,
+            limits: feed.keep.limits(),
             ..commit.basis
         };
         let commit = Commit { basis, ..commit };

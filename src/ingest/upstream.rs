@@ -167,7 +167,7 @@ impl Upstream {
                 credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials));
             request.headers_mut().extend(credentials);
         }
-        if let Some(known_as) = &feed.keeping.legacy_url
+        if let Some(known_as) = feed.legacy_url()
             && url.origin() == feed.url.origin()
         {
             request.headers_mut().extend(known_as_headers(known_as));

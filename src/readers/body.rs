@@ -46,7 +46,7 @@ impl Readers {
         is_fresh: bool,
     ) -> Result<Arc<Rendered>, ReadError> {
         // Pushes are few at once and small, and must not wait for consumers that do not read.
-        let is_push = matches!(reading.purpose, Purpose::Push(_));
+        let is_push = matches!(reading.purpose, Purpose::Push { .. });
         let _scan_place = if reading.view.filter.has_terms() {
             Some(self.room.scan_place().await?)
         } else {
@@ -72,7 +72,7 @@ impl Readers {
                 }
             }
             let lease = match reading.purpose {
-                Purpose::Push(_) | Purpose::Look => None,
+                Purpose::Push { .. } | Purpose::Look => None,
                 _ => Some(self.lease(body.len(), weight(body.len())).await?),
             };
             return Ok(Arc::new(Rendered {
@@ -118,7 +118,10 @@ impl Readers {
             Purpose::Page | Purpose::Look => self.page(reading, is_fresh).await,
             Purpose::Newest { changed_since } => self.newest(reading, changed_since).await,
             Purpose::Archive(place) => self.archive(reading, place).await,
-            Purpose::Push(deletions) => self.push(reading, deletions, is_fresh).await,
+            Purpose::Push {
+                deletions,
+                bytes_max,
+            } => self.push(reading, deletions, bytes_max, is_fresh).await,
             Purpose::Stream => self.events(reading, is_fresh).await,
         }
     }
@@ -194,7 +197,7 @@ impl Readers {
             next,
         );
         links.archives = archives;
-        if matches!(reading.purpose, Purpose::Push(_)) {
+        if matches!(reading.purpose, Purpose::Push { .. }) {
             links.topic.clone_from(&links.base);
         }
         if let Some(own_url) = &reading.own_url {

@@ -226,7 +226,7 @@ impl ReadRequest {
     /// its range, too.
     fn goes_on_at<'a>(&self, page: &'a Rendered) -> &'a str {
         match self.purpose {
-            Purpose::Push(_) if page.more => page.goes_on_at(),
+            Purpose::Push { .. } if page.more => page.goes_on_at(),
             _ => self.leaves_at(page),
         }
     }

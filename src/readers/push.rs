@@ -12,9 +12,10 @@ impl Readers {
         &self,
         reading: &ReadRequest,
         deletions: Deletions,
+        bytes_max: usize,
         is_fresh: bool,
     ) -> Result<Contents, ReadError> {
-        let (filter, bytes_max) = (reading.view.filter.clone(), self.config.push_bytes_max);
+        let filter = reading.view.filter.clone();
         let mut page = self.range(reading, filter, bytes_max, is_fresh).await?;
         let is_empty = page.items.is_empty();
         if deletions == Deletions::Omit {

@@ -43,12 +43,33 @@ pub(super) enum Purpose {
     /// An archive behind the newest posts.
     Archive(ArchivePlace),
     /// A push: the page after a position, which names the cursor that was pushed last.
-    Push(Deletions),
+    Push {
+        deletions: Deletions,
+        bytes_max: usize,
+    },
     /// Events of a stream that goes on after them.
     Stream,
     /// A look whether a page or a push has any item, by one who waits: without a total and without
     /// a body.
     Look,
+}
+
+/// The size of a push at most; the rest follows in the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushMax {
+    /// Items.
+    pub items: usize,
+    /// Bytes of stored items, though never less than one item.
+    pub bytes: usize,
+}
+
+impl Default for PushMax {
+    fn default() -> Self {
+        Self {
+            items: 200,
+            bytes: 1 << 20,
+        }
+    }
 }
 
 /// A position and how it was spelt.
@@ -138,18 +159,17 @@ impl ReadRequest {
         view: View,
         representation: Representation,
         position: &str,
-        max: usize,
+        max: PushMax,
         own_url: Option<Arc<str>>,
     ) -> Self {
+        let purpose = Purpose::Push {
+            deletions: usual_deletions(representation),
+            bytes_max: max.bytes,
+        };
         Self {
             since: Some(Spec::of_cursor(position)),
             own_url,
-            ..Self::of(
-                view,
-                representation,
-                Purpose::Push(usual_deletions(representation)),
-                max,
-            )
+            ..Self::of(view, representation, purpose, max.items)
         }
     }
 
@@ -168,7 +188,7 @@ impl ReadRequest {
     /// with its representation.
     #[must_use]
     pub fn with_deletions(mut self, wish: Option<Deletions>) -> Self {
-        if let (Purpose::Push(deletions), Some(wish)) = (&mut self.purpose, wish) {
+        if let (Purpose::Push { deletions, .. }, Some(wish)) = (&mut self.purpose, wish) {
             *deletions = wish;
         }
         self
@@ -206,6 +226,15 @@ impl ReadRequest {
         Some(self)
     }
 
+    /// The same read of at most so many items.
+    #[must_use]
+    pub fn of_at_most(&self, max: usize) -> Self {
+        Self {
+            max: self.max.min(max),
+            ..self.clone()
+        }
+    }
+
     /// A look whether this read has any item. It is empty, and at its end, where the read is.
     pub(super) fn look(&self) -> Self {
         Self {
@@ -225,7 +254,7 @@ impl ReadRequest {
 
     /// True where a body of it tells the total of a view that has to be counted.
     pub(super) fn tells_total(&self) -> bool {
-        let is_told = matches!(self.purpose, Purpose::Page | Purpose::Push(_));
+        let is_told = matches!(self.purpose, Purpose::Page | Purpose::Push { .. });
         is_told && !self.representation.is_classic() && self.view.filter.has_terms()
     }
 
@@ -241,7 +270,7 @@ impl ReadRequest {
 
     /// The place of a push in its chain.
     pub(super) fn chain_place(&self) -> Option<ChainPlace<'_>> {
-        let Purpose::Push(deletions) = self.purpose else {
+        let Purpose::Push { deletions, .. } = self.purpose else {
             return None;
         };
         Some(ChainPlace {
@@ -253,7 +282,7 @@ impl ReadRequest {
     /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser
     /// behind a stream.
     pub(super) fn kept_cursor(&self) -> Option<&str> {
-        if !matches!(self.purpose, Purpose::Push(_) | Purpose::Stream) {
+        if !matches!(self.purpose, Purpose::Push { .. } | Purpose::Stream) {
             return None;
         }
         self.since.as_ref()?.raw.strip_prefix("cursor:")

@@ -4,7 +4,7 @@
 //! Rows: SF-3, SF-42, SF-91; D-11; DESIGN section 2, invariants 1 and 3.
 
 use super::{
-    Config, ReadError, ReadRequest, Readers, Rendered,
+    Config, PushMax, ReadError, ReadRequest, Readers, Rendered,
     testing::{ReaderRig, add, delete, edit, revive},
 };
 use crate::{
@@ -236,7 +236,7 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
             view.clone(),
             Representation::ATOM,
             odd,
-            2,
+            of(2),
             None,
         ))
         .await
@@ -258,7 +258,7 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
             view,
             Representation::CLASSIC_RSS,
             acked,
-            2,
+            of(2),
             None,
         ))
         .await
@@ -272,6 +272,14 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
         (0, true, false),
         "the position moves past what is left out, and the chain does not"
     );
+}
+
+/// A push of so many items at most.
+fn of(items: usize) -> PushMax {
+    PushMax {
+        items,
+        ..PushMax::default()
+    }
 }
 
 /// A page of two in JSON, from a position on.
@@ -430,12 +438,12 @@ async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
     rig.change(vec![delete(1), delete(2), delete(3), revive(1)])
         .await;
     let view = View::all(rig.feed, Order::MODIFIED);
-    let reading = ReadRequest::push(view.clone(), Representation::CLASSIC_RSS, "", 1, None);
+    let reading = ReadRequest::push(view.clone(), Representation::CLASSIC_RSS, "", of(1), None);
     let mut pages = rig.readers.follow(reading, std::future::pending()).unwrap();
     let page = pages.next().await.unwrap().unwrap();
     assert_eq!((page.count, page.more), (1, false));
     // A reader whose position is kept moves with each of them.
-    let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1, None);
+    let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", of(1), None);
     let mut pages = rig
         .readers
         .follow_position(reading, std::future::pending())

@@ -4,9 +4,11 @@
 //! something stands in a document.
 
 use super::{
-    foreign, identity, namespaces as ns, target,
+    foreign, identity, namespaces as ns,
+    people::People,
+    target,
     text::ShownText,
-    values::{self, People, ShownLink, Tags},
+    values::{self, ShownLink, Tags},
     xml::{Declared, Xml},
 };
 use crate::feed::record::FeedRecord;

@@ -75,6 +75,8 @@ pub struct Links {
     pub list: String,
     /// `rel=self` of a page for people: the topic of what it shows.
     pub topic: String,
+    /// The view over XMPP, where it is served there.
+    pub xmpp: Option<String>,
     /// The archives of a classic view.
     pub archives: ArchiveLinks,
     /// True where `base` is the address of the old feed: the document stands for the publisher's,

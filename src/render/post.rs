@@ -6,9 +6,10 @@ use super::{
     channel::ShownChannel,
     document::{Audience, Document},
     namespaces::{self as ns, ITUNES, MEDIA},
+    people::{People, ShownPerson},
     target,
     text::{self, ShownText},
-    values::{self, People, ShownFile, ShownLink, ShownPerson, ShownSource, Tags},
+    values::{self, ShownFile, ShownLink, ShownSource, Tags},
 };
 use crate::feed::{
     inheritance,

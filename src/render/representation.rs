@@ -14,8 +14,6 @@ mod shared_elements;
 
 mod extension;
 
-mod json;
-
 mod rhythm;
 
 mod atom;
@@ -381,6 +379,13 @@ impl Representation {
         };
         Some((self.syntax.row().item)(&item))
     }
+}
+
+/// An item of the Smart Feed as exactly one Atom entry that stands alone (XMPP-32): a tombstone as
+/// the stripped entry.
+pub fn atom_entry(item: &Item) -> Option<Vec<u8>> {
+    let item = ItemProjection::of(item, Audience::Full)?;
+    Some(atom::single_entry(item))
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use super::{
     representation::Representation,
 };
 use crate::feed::{filter::Filter, order::Order};
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::{
     borrow::Cow,
     fmt::{self, Write as _},
+    sync::Arc,
 };
 use url::Url;
 
@@ -33,6 +34,8 @@ pub struct Site {
     prefix: Vec<String>,
     /// Both, as they stand before every path that we print.
     root: String,
+    /// The service of XMPP at which every feed is a node, too.
+    xmpp: Option<Arc<str>>,
 }
 
 /// A path of ours, without the root.
@@ -204,6 +207,19 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
+/// The URI of a node of a service of XMPP (XEP-0060 section 12.20).
+pub fn xmpp_node_uri(service: &str, node: &str) -> String {
+    let node = utf8_percent_encode(node, URI_PART);
+    format!("xmpp:{service}?;node={node}")
+}
+
+/// Everything but unreserved characters is escaped in a part of a URI.
+const URI_PART: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
 /// The `Link` header of a document with an address of its own, and of its hub: one header, self
 /// first, because there are subscribers that look at the first link only (HUBS 5.3, HUB-19).
 pub fn link_header(own: &str, hub: &str) -> String {
@@ -228,7 +244,33 @@ impl Site {
             public: public_url.clone(),
             prefix,
             root,
+            xmpp: None,
         }
+    }
+
+    /// The same site, whose feeds are nodes of this service of XMPP, too.
+    #[must_use]
+    pub fn with_xmpp(self, service: Option<&str>) -> Self {
+        Self {
+            xmpp: service.map(Into::into),
+            ..self
+        }
+    }
+
+    /// The URI of a view over XMPP, where it is served there (XMPP-61).
+    pub fn xmpp(&self, name: &str, (order, filter): (Order, &Filter)) -> Option<String> {
+        let service = self.xmpp.as_ref()?;
+        let query = Query {
+            order,
+            filter: filter.clone(),
+            ..Query::default()
+        };
+        let node = if query == Query::default() {
+            name.to_owned()
+        } else {
+            format!("{name}?{query}")
+        };
+        Some(xmpp_node_uri(service, &node))
     }
 
     /// The same site below a secret: every URL that it prints holds the token, so that it works by
@@ -352,6 +394,7 @@ impl Site {
             about: self.about(name),
             list: self.list(),
             topic: self.topic_of_page(name, filter),
+            xmpp: self.xmpp(name, (order, filter)),
             archives: ArchiveLinks::default(),
             is_old_address: false,
             is_live_view: filter.asks_for_live_alone(),

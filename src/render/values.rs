@@ -1,84 +1,14 @@
-//! Values that every syntax spells alike: people, tags, links, files, sources, media types,
+//! Values that every syntax spells alike: tags, links, files, sources, media types,
 //! languages, lengths. What is not spelt like one is left out; not which of them a post has.
 
 use super::{
+    people::People,
     target,
     text::{self, ShownText},
-    xml,
 };
 use crate::feed::item::plausible;
-use everfeed_adapters::{Category, Enclosure, Link, Person, Source};
+use everfeed_adapters::{Category, Enclosure, Link, Source};
 use std::borrow::Cow;
-
-/// People of a post or a feed, in the order of the publisher.
-#[derive(Clone, Copy)]
-pub(super) struct People<'a>(pub(super) &'a [Person]);
-
-/// A person with a name, or with what may stand for it.
-#[derive(Clone, Copy)]
-pub(super) struct ShownPerson<'a> {
-    pub(super) name: &'a str,
-    person: &'a Person,
-}
-
-impl<'a> People<'a> {
-    /// Those who can be named.
-    pub(super) fn iter(self) -> impl Iterator<Item = ShownPerson<'a>> {
-        self.0.iter().filter_map(ShownPerson::of)
-    }
-
-    /// Their names.
-    pub(super) fn names(self) -> impl Iterator<Item = &'a str> {
-        self.iter().map(|person| person.name)
-    }
-
-    /// Address and name, as RSS writes an author (LEGACY L-11), of somebody who is alone and has an
-    /// address.
-    pub(super) fn lone_address(self) -> Option<Cow<'a, str>> {
-        let [only] = self.0 else { return None };
-        let email = only.email.as_deref().filter(|email| is_email(email))?;
-        let name = only.name.as_deref().map(str::trim);
-        Some(
-            match name.filter(|name| !name.is_empty() && *name != email) {
-                Some(name) => Cow::Owned(format!("{email} ({name})")),
-                None => Cow::Borrowed(email),
-            },
-        )
-    }
-}
-
-impl<'a> ShownPerson<'a> {
-    fn of(person: &'a Person) -> Option<Self> {
-        let name = [&person.name, &person.email, &person.uri]
-            .into_iter()
-            .filter_map(|name| name.as_deref().map(str::trim))
-            .find(|name| xml::iri(name).is_some())?;
-        Some(Self { name, person })
-    }
-
-    /// The home page.
-    pub(super) fn url(self) -> Option<Cow<'a, str>> {
-        target::link(self.person.uri.as_deref()?)
-    }
-
-    /// The e-mail address as the publisher wrote it, be it one or not.
-    pub(super) fn given_email(self) -> Option<&'a str> {
-        self.person.email.as_deref()
-    }
-
-    /// The e-mail address, where it is one.
-    pub(super) fn email(self) -> Option<&'a str> {
-        self.given_email().filter(|email| is_email(email))
-    }
-}
-
-/// `.+@.+` (RFC 4287 section 3.2.3), and nothing that would not be one address.
-fn is_email(text: &str) -> bool {
-    let odd = |c: char| c.is_whitespace() || c.is_control() || "<>()\",".contains(c);
-    text.split_once('@')
-        .is_some_and(|(local, host)| !local.is_empty() && !host.is_empty())
-        && !text.contains(odd)
-}
 
 /// Tags of a post or a feed.
 #[derive(Clone, Copy)]

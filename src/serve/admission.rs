@@ -327,7 +327,11 @@ impl ServeContext {
 
     /// The address of the client behind a request, as far as it is known.
     pub(super) fn client(&self, request: &Parts) -> Option<IpAddr> {
-        client_address(&request.extensions, &request.headers, &self.trust.proxies)
+        client_address(
+            &request.extensions,
+            &request.headers,
+            &self.config.trusted_proxies,
+        )
     }
 
     // Decides: Is a password taken over this connection?
@@ -339,7 +343,7 @@ impl ServeContext {
             .get::<PeerAddress>()
             .map(|peer| peer.0.to_canonical());
         let is_local = peer.is_none_or(|peer| peer.is_loopback());
-        let is_proxy = peer.is_none_or(|peer| is_trusted(peer, &self.trust.proxies));
+        let is_proxy = peer.is_none_or(|peer| is_trusted(peer, &self.config.trusted_proxies));
         let said = request
             .headers
             .get_all(FORWARDED_PROTO)
@@ -347,7 +351,7 @@ impl ServeContext {
             .next_back()
             .filter(|_| is_proxy);
         let said = said.and_then(|value| value.to_str().ok()?.rsplit(',').next());
-        self.trust.basic_over_http
+        self.config.basic_over_http
             || request.extensions.get::<OverTls>().is_some()
             || said.map_or(is_local, |scheme| {
                 scheme.trim().eq_ignore_ascii_case("https")

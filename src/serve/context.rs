@@ -1,10 +1,10 @@
 //! The things that answers to pulls are made from.
 
-use super::{first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
+use super::{Config, first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
 use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
-    edge::client_address::WayTrust,
+    layers::OwnMark,
     readers::Readers,
     store::Store,
 };
@@ -21,8 +21,10 @@ pub struct ServeContext {
     pub clock: Arc<dyn Clock>,
     /// The feeds that are served, and who may read them.
     pub gate: ReadGate,
-    /// Trust in the ways by which requests come.
-    pub trust: WayTrust,
+    /// `[server]`, with the numbers in force.
+    pub config: Config,
+    /// The mark of our own requests to callbacks, which are answered at no path of ours.
+    pub own_calls: OwnMark,
     /// The sites before which we stand.
     pub sites: Arc<Sites>,
     /// Dates of lists and descriptions.

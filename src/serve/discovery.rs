@@ -302,7 +302,7 @@ pub(super) async fn openapi(asked: &AdmittedRequest<'_>) -> Response {
 async fn validated(asked: &AdmittedRequest<'_>, mut response: Response, body: Vec<u8>) -> Response {
     let now = Stamp::from_micros(asked.context.clock.now_us());
     let form = text(response.headers(), &CONTENT_TYPE).unwrap_or_default();
-    let principal = asked.caller.principal.as_ref().map(Principal::name);
+    let principal = asked.caller.principal.as_ref().and_then(Principal::name);
     let name = format!(
         "{}\n{form}\n{}\n{}",
         principal.unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! Which requests are held, how many at once, and for how long; not what wakes them.
 
-use super::refusal::Refusal;
+use super::{Config, refusal::Refusal};
 use crate::{client_net::client_net, feed::record::FeedNo, locks::lock, render::Query};
 use http::Method;
 use std::{
@@ -43,13 +43,14 @@ pub(super) struct WaiterPlace {
 }
 
 impl Waiters {
-    /// Room for so many at once, and so many of one client, each held for so long at most.
-    pub fn new(places_max: usize, per_client_max: usize, timeout_max: Duration) -> Self {
-        let places_max = places_max.min(Semaphore::MAX_PERMITS);
+    /// Room for as many as are configured.
+    pub fn new(config: &Config) -> Self {
+        let places_max = config.waiters_max.min(Semaphore::MAX_PERMITS);
+        let timeout_max = Duration::from_secs(config.timeout_max_secs);
         Self {
             free: Arc::new(Semaphore::new(places_max)),
             places_max,
-            per_client_max,
+            per_client_max: config.waiters_per_client_max,
             taken: Arc::default(),
             of_feeds: Arc::default(),
             timeout_max: timeout_max.min(HOLD_MAX),
@@ -138,7 +139,11 @@ mod tests {
     const FEED: FeedNo = FeedNo(1);
 
     fn waiters(places_max: usize, per_client_max: usize) -> Waiters {
-        Waiters::new(places_max, per_client_max, Duration::ZERO)
+        Waiters::new(&Config {
+            waiters_max: places_max,
+            waiters_per_client_max: per_client_max,
+            ..Config::default()
+        })
     }
 
     fn from(address: &str) -> Option<IpAddr> {
@@ -148,7 +153,7 @@ mod tests {
     #[test]
     fn only_a_get_that_asked_for_it_is_held() {
         // SF-40, SF-42, D-11.
-        let waiters = Waiters::new(1, 1, Duration::from_secs(300));
+        let waiters = waiters(1, 1);
         let hold = |method, raw: &str| {
             waiters
                 .hold(&method, &Query::parse(raw).unwrap())

@@ -66,8 +66,7 @@ pub fn own_mounts(
     let is_own_call = {
         let context = context.clone();
         move |request: &Parts| {
-            context.trust.own_calls.is_on_delivery(&request.headers)
-                && answers_itself(&context, request)
+            context.own_calls.is_on_delivery(&request.headers) && answers_itself(&context, request)
         }
     };
     let mut mounts = vec![

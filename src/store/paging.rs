@@ -23,7 +23,8 @@ use std::{
 pub(super) const SCAN_ROWS_MAX: usize = 10_000;
 /// Bytes of the rows that a page with terms looks at; then it ends likewise.
 const SCAN_BYTES_MAX: usize = 32 << 20;
-/// Rows of a feed at most whose items are counted under terms; of longer feeds no total is told.
+/// Rows of a feed at most whose items are counted under terms.
+// Limit: of a longer feed a page with a filter tells no total.
 pub const COUNT_ROWS_MAX: u64 = 10_000;
 /// Bytes that the stub of an item that is not in a view counts for in the budget of its page.
 const STUB_BYTES: usize = 512;

@@ -59,6 +59,8 @@ mod watched_backend;
 
 mod open_file;
 
+mod commit_order;
+
 mod file;
 
 mod rows;

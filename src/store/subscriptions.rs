@@ -113,6 +113,8 @@ pub enum Target {
     Callback(CallbackTarget),
     /// A listener of rssCloud.
     Cloud(CloudTarget),
+    /// An address of XMPP.
+    Xmpp(XmppTarget),
     /// A webhook of the configuration.
     Webhook(WebhookTarget),
 }
@@ -142,6 +144,35 @@ impl WebhookTarget {
     pub fn url(&self) -> &str {
         let url = self.address.strip_suffix(WEBHOOK_MARK);
         url.unwrap_or(&self.address)
+    }
+}
+
+/// An address of XMPP that is pushed items of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XmppTarget {
+    /// The address, behind the mark that tells it from a URL.
+    pub address: String,
+    /// The node as the subscriber spelt it: told in every push.
+    pub node: String,
+}
+
+/// The beginning of addresses of XMPP, as in their URIs (RFC 5122).
+const XMPP_MARK: &str = "xmpp:";
+
+impl XmppTarget {
+    /// An address in its normal form, bare or full.
+    pub fn new(jid: &str, node: &str) -> Self {
+        Self {
+            address: format!("{XMPP_MARK}{jid}"),
+            node: node.to_owned(),
+        }
+    }
+
+    /// The address without its mark.
+    pub fn jid(&self) -> &str {
+        self.address
+            .strip_prefix(XMPP_MARK)
+            .unwrap_or(&self.address)
     }
 }
 
@@ -372,6 +403,7 @@ impl Target {
         match self {
             Self::Callback(callback) => &callback.url,
             Self::Cloud(cloud) => &cloud.address,
+            Self::Xmpp(xmpp) => &xmpp.address,
             Self::Webhook(webhook) => &webhook.address,
         }
     }
@@ -380,17 +412,23 @@ impl Target {
     pub fn wishes(&self) -> PushWishes {
         match self {
             Self::Callback(callback) => callback.wishes.clone(),
-            Self::Cloud(_) | Self::Webhook(_) => PushWishes::default(),
+            Self::Cloud(_) | Self::Xmpp(_) | Self::Webhook(_) => PushWishes::default(),
         }
     }
 
-    /// The URL of its requests.
+    /// The URL of its requests, or the address where it is sent no requests.
     pub fn url(&self) -> &str {
         match self {
             Self::Callback(callback) => &callback.url,
             Self::Cloud(cloud) => cloud.url(),
+            Self::Xmpp(xmpp) => &xmpp.address,
             Self::Webhook(webhook) => webhook.url(),
         }
+    }
+
+    /// True for a target of the hub; all others are of drivers of their own.
+    pub fn is_of_hub(&self) -> bool {
+        !matches!(self, Self::Xmpp(_))
     }
 }
 

@@ -117,11 +117,8 @@ impl Process {
         let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
         let feed = store.register("blog", "blog").await.unwrap().no;
         let aliases = vec![Url::parse("https://public.example/rss").unwrap()];
-        let spec = FeedSpec {
-            import: Some(import),
-            aliases,
-            ..FeedSpec::new(feed, "blog", Url::parse(url).unwrap())
-        };
+        let mut spec = FeedSpec::new(feed, "blog", Url::parse(url).unwrap());
+        (spec.import, spec.aliases) = (import, aliases);
         let poller = Poller::load(context, upstream, vec![spec]).await.unwrap();
         let stop = CancellationToken::new();
         let token = stop.clone();

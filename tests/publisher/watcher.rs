@@ -21,7 +21,7 @@ use everfeed::{
         stamp::Stamp,
     },
     ingest::{
-        Context, DeletionSettings, FeedSpec, Fetched, RecordSettings, Upstream,
+        Context, FeedSpec, Fetched, RecordSettings, Upstream,
         checks::Check,
         polls::{Poll, PollSaving},
         upstream::DocumentReply,
@@ -76,7 +76,7 @@ pub(crate) async fn recorded(
 ) -> BTreeMap<ItemId, &'static str> {
     let publisher = Arc::new(Mutex::new(Publisher::new(*scenario, seed)));
     let mut watcher = Watcher::new(publisher, true).await;
-    watcher.feed.keeping.record = Some(record);
+    watcher.feed.record = Some(record);
     for hour in 0..days * 24 {
         watcher.publisher().live();
         if hour % FAILING_HOURS == FAILING_HOURS - 1 {
@@ -149,6 +149,9 @@ impl Judge {
     }
 }
 
+/// Hours for which an edit waits at most where its part has churned.
+const CHURN_HOURS: u64 = 48;
+
 /// Pages that can be asked for in an hour at most, one a minute.
 const PAGES_AN_HOUR: u64 = 60;
 
@@ -162,14 +165,8 @@ impl Watcher {
             ..Context::new(store.clone(), notify, clock.clone())
         };
         let no = store.register("blog", URL).await.unwrap().no;
-        let usual = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
-        let feed = FeedSpec {
-            deletions: DeletionSettings {
-                permalink_checks,
-                ..usual.deletions
-            },
-            ..usual
-        };
+        let mut feed = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
+        feed.deletions.permalink_checks = permalink_checks;
         let state = PollState::unpolled(URL);
         let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
         let (by_absence, shown, gaps) = (Judge::default(), Default::default(), 0);
@@ -351,21 +348,44 @@ impl Watcher {
 
     /// Asks once more, without validators and on a day when nothing goes wrong: what the publisher
     /// shows is there, in its newest version. Some publishers hide an edit from validators until
-    /// then.
+    /// then. Where documents came by turns an edit looks like churn, and is there when it has
+    /// lasted: the publisher rests until then.
     async fn converge(&mut self) {
         self.publisher().live();
         let document = self.publisher().undisturbed();
-        let posts = document.posts.clone();
-        let reply = self.document(document, false);
-        self.take(reply, 1).await;
+        for _ in 0..=CHURN_HOURS {
+            let reply = self.document(document.clone(), false);
+            self.take(reply, 1).await;
+            let lacking = self.lacking(&document).await;
+            if lacking.is_empty() {
+                return;
+            }
+            let known = self.store.known(self.feed.no, Vec::new()).await.unwrap();
+            let deferred: HashSet<u32> = known
+                .window
+                .deferred
+                .iter()
+                .map(|held| self.items[&held.id].0)
+                .collect();
+            for (post, tag) in lacking {
+                assert!(deferred.contains(&post), "the store lacks {post}, {tag}");
+            }
+            self.publisher().hour += 1.0;
+        }
+        panic!("an edit waits for more than {CHURN_HOURS} hours");
+    }
+
+    /// The posts of a document that the store lacks in this version, each with its tag.
+    async fn lacking(&self, document: &Document) -> Vec<(u32, String)> {
         let page = self.store.page(self.query("", Filter::Live)).await.unwrap();
         let told =
             |item: &Arc<Item>| Some((post(item)?, item.entry()?.categories.first()?.term.clone()));
         let live: HashSet<(u32, String)> = page.items.iter().filter_map(told).collect();
-        for shown in posts {
-            let expect = (shown.id, tag(shown.version));
-            assert!(live.contains(&expect), "the store lacks {expect:?}");
-        }
+        let shown = document.posts.iter();
+        shown
+            .map(|shown| (shown.id, tag(shown.version)))
+            .filter(|expect| !live.contains(expect))
+            .collect()
     }
 
     async fn score(mut self) -> Score {

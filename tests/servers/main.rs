@@ -1,5 +1,6 @@
 //! everfeed beside servers of Debian, which `tests/run` installs: web servers before it, a
-//! certificate authority, dpkg with its package, and the libraries that verify webhooks.
+//! certificate authority, dpkg with its package, servers of XMPP, and the libraries that verify
+//! webhooks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -10,3 +11,6 @@ mod acme;
 mod deploy;
 mod package;
 mod webhooks;
+
+#[cfg(feature = "xmpp")]
+mod xmpp;

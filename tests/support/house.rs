@@ -8,10 +8,10 @@ use everfeed::{
         page::PageQuery,
         position::Position,
         record::FeedNo,
-        schedule::{Policy, PollState},
+        schedule::PollState,
     },
     ingest::{
-        Context, FeedSpec, Upstream,
+        Context, FeedSpec, PollSettings, Upstream,
         polls::{Poll, Polled},
     },
     layers::{ClientConfig, Governor, upstream},
@@ -46,14 +46,10 @@ impl House {
         );
         let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
         let no = store.register(name, name).await.unwrap().no;
-        let policy = Policy {
+        let mut feed = FeedSpec::new(no, name, Url::parse(url).unwrap());
+        feed.poll = PollSettings {
             min_secs: Some(1),
             max_secs: 60,
-            spread_secs: 0,
-        };
-        let feed = FeedSpec {
-            policy,
-            ..FeedSpec::new(no, name, Url::parse(url).unwrap())
         };
         Self {
             store,

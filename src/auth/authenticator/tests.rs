@@ -28,6 +28,7 @@ fn user(no: u64, name: &str, login: &LoginHash) -> User {
         login: login.clone(),
         feed_password: Secret::new("feed"),
         hex_digest: false,
+        jid: None,
         created_us: START_US,
     };
     User {

@@ -151,6 +151,20 @@ pub struct LegacyPlace {
     pub names_feed: bool,
 }
 
+impl LegacyPlace {
+    /// An address of the first site, of a feed that is served as usual.
+    pub fn at(url: Url) -> Self {
+        Self {
+            site: 0,
+            path: url[url::Position::BeforePath..url::Position::AfterQuery].to_owned(),
+            url,
+            plain: ServePlain::default(),
+            fresh_secs: None,
+            names_feed: false,
+        }
+    }
+}
+
 /// The longest name of a feed that is made from its path, characters: the rest of the path becomes
 /// a checksum.
 const SLUG_CHARS_MAX: usize = 40;

@@ -1,15 +1,15 @@
 //! `pleaseNotify` of rssCloud: a listener registers, is tried at once, and is answered what came of
 //! that (LEGACY C-4). Its registration is a subscription like all others.
 
-use super::{Hub, HubAnswer, HubSender, Subject, TopicAsk, all_confirmed};
+use super::{Hub, HubAnswer, HubSender, Registration, TopicAsk, all_confirmed};
 use crate::{
     edge::fields::text,
     hub::{
+        deliver,
         form::{CloudRequest, Mode},
         lease,
-        roster::Key,
     },
-    store::subscriptions::{CloudTarget, Intent, LeaseTerms, Pending, PushWishes, Target},
+    store::subscriptions::{Intent, LeaseTerms, Pending, PushWishes},
 };
 use bytes::Bytes;
 use http::{
@@ -76,7 +76,7 @@ impl Hub {
         let asked = CloudRequest::parse(content_type, request.body(), client)?;
         self.check_address(&asked.url, ["domain", "port"])?;
         let sender = HubSender::of(request, client);
-        let mut registrations: Vec<(Key, Subject)> = Vec::with_capacity(asked.feeds.len());
+        let mut registrations: Vec<Registration> = Vec::with_capacity(asked.feeds.len());
         for feed in &asked.feeds {
             let ask = TopicAsk {
                 spelt: feed,
@@ -85,21 +85,28 @@ impl Hub {
                 accept: None,
             };
             let subject = self.subject(ask, &sender).await?;
-            let key = subject.key(&asked.target(feed).address);
+            let target = deliver::listener(&asked, &subject.spelt);
+            let registration = Registration::of(subject, target);
             // One feed in several spellings is one.
-            if registrations.iter().all(|(known, _)| *known != key) {
-                registrations.push((key, subject));
+            let is_new = |known: &Registration| known.key != registration.key;
+            if registrations.iter().all(is_new) {
+                registrations.push(registration);
             }
         }
         self.admit(&registrations, &asked.url, &sender)?;
         let secs = lease::grant(Some(LEASE_SECS), &self.shared.config).secs;
         let mut awaited = Vec::new();
-        for (key, subject) in registrations {
+        for registration in registrations {
+            let Registration {
+                key,
+                subject,
+                target,
+            } = registration;
             let now = self.shared.now();
             let (start, scanned) = self.start_of(&subject, &PushWishes::default()).await?;
             let pending = Pending {
                 intent: Intent::Subscribe {
-                    target: Target::Cloud(asked.target(&subject.spelt)),
+                    target,
                     lease: LeaseTerms {
                         secs,
                         auto_refresh: false,
@@ -128,12 +135,5 @@ impl Hub {
             asked.url
         );
         Ok(HubAnswer::new(StatusCode::OK, text))
-    }
-}
-
-impl CloudRequest {
-    /// The listener that registers for a feed.
-    fn target(&self, feed: &str) -> CloudTarget {
-        CloudTarget::new(&self.url, feed, self.is_challenged)
     }
 }

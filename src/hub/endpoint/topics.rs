@@ -12,10 +12,7 @@ use crate::{
         record::FeedNo,
         view::{Deletions, View},
     },
-    hub::{
-        form::{self, Mode, RefusedForm},
-        roster::Key,
-    },
+    hub::form::{self, Mode, RefusedForm},
     render::{Audience, Query, Representation, Topic, legacy::pushed},
     secret::Secret,
 };
@@ -33,16 +30,6 @@ pub(in crate::hub) struct Subject {
     pub(in crate::hub) principal: Option<PrincipalId>,
     /// The wish for items that are gone that stands in the topic itself.
     pub(super) deletions: Option<Deletions>,
-}
-
-impl Subject {
-    /// The identity of a subscription to it.
-    pub(super) fn key(&self, address: &str) -> Key {
-        Key {
-            topic: self.topic.clone(),
-            address: address.to_owned(),
-        }
-    }
 }
 
 /// A topic as a request asks for it.
@@ -143,7 +130,7 @@ impl Hub {
         };
         Ok(Subject {
             spelt: ask.spelt.to_owned(),
-            principal: principal.map(Principal::id),
+            principal: principal.and_then(Principal::id),
             deletions: wished.deletions,
             ..self.in_form(named, form)
         })

@@ -12,7 +12,7 @@ use crate::{
         push::{self, Advance, Push, PushOutcome, PushPlace},
         retry_schedule,
     },
-    readers::ReadRequest,
+    readers::{PushMax, ReadRequest},
     render::Representation,
     secret::logged_url,
     store::{
@@ -36,8 +36,10 @@ pub(super) struct Pushing {
     pub(super) push: Option<BoxFuture<'static, PushOutcome>>,
     /// True when there is something to push.
     pub(super) is_behind: bool,
-    items_max: usize,
-    items_most: usize,
+    /// The size of the next one at most; of the items fewer than `most` has while its subscriber
+    /// takes no more.
+    max: PushMax,
+    most: PushMax,
 }
 
 /// The reason told of a push that was not tried.
@@ -45,18 +47,18 @@ const CLOSED: &str = "its host does not answer, so it is left alone for a while"
 
 impl Pushing {
     pub(super) fn new(config: &Config, target: &Target) -> Self {
-        let items_most = match target {
+        let mut most = config.push_max();
+        if matches!(target, Target::Webhook(_)) {
             // A message tells one change.
-            Target::Webhook(_) => 1,
-            Target::Callback(_) | Target::Cloud(_) => config.push_items_max.max(1),
-        };
+            most.items = 1;
+        }
         Self {
             follow: None,
             followed: None,
             push: None,
             is_behind: false,
-            items_max: items_most,
-            items_most,
+            max: most,
+            most,
         }
     }
 
@@ -106,7 +108,7 @@ impl SubscriptionTask {
                     ..sub.view.clone()
                 };
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
-                let (max, wishes) = (self.pushing.items_max, sub.target.wishes());
+                let (max, wishes) = (self.pushing.max, sub.target.wishes());
                 let after = |place: PushPlace| place.reading(view, form, max, own_url, &wishes);
                 until_behind(self.place.shared.clone(), feed, place.map(after)).boxed()
             }
@@ -125,7 +127,7 @@ impl SubscriptionTask {
             view: sub.view.clone(),
             representation,
             place: PushPlace::of(&self.row.progress),
-            items_max: self.pushing.items_max,
+            max: self.pushing.max,
             own_url: legacy_topic(&shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
             may_speak_for_many: shared.config.may_speak_for_many(sub.target.url()),
@@ -194,7 +196,7 @@ impl SubscriptionTask {
             }
             self.pushing.look_anew();
             self.pushing.is_behind = more;
-            self.pushing.items_max = self.pushing.items_most;
+            self.pushing.max = self.pushing.most;
         }
     }
 
@@ -203,7 +205,8 @@ impl SubscriptionTask {
         let why = not_taken.why;
         if not_taken.too_large {
             // Fewer items are all that can help a subscriber with a small limit.
-            self.pushing.items_max = (self.pushing.items_max / 2).max(1);
+            let max = &mut self.pushing.max;
+            max.items = (max.items / 2).max(1);
         }
         let (host, topic) = (self.row.host(), self.row.shown_topic());
         debug!(callback.host = %host, "A push of `{topic}` was not taken by {host}: {why}");

@@ -400,10 +400,7 @@ impl Rig {
             &Url::parse("http://feeds.example:8080/").unwrap(),
             "",
         ));
-        let limits = readers::Config {
-            push_bytes_max: config.push_bytes_max,
-            ..readers::Config::default()
-        };
+        let limits = readers::Config::default();
         let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, limits);
         let hub = Hub::new(Parts {
             config: config.clone(),
@@ -472,8 +469,9 @@ impl Rig {
     pub(super) async fn behind(&self, address: &str, document: &str, syntax: LegacySyntax) {
         let mut blog = blog(self.feed);
         let url = Url::parse(address).unwrap();
-        blog.settings.aliases = vec![url.clone()];
-        blog.settings.legacy = Some(Box::new(LegacyPlace {
+        let settings = Arc::make_mut(&mut blog.settings);
+        settings.aliases = vec![url.clone()];
+        settings.legacy = Some(Box::new(LegacyPlace {
             site: 0,
             path: url[url::Position::BeforePath..].to_owned(),
             url,
@@ -499,7 +497,7 @@ impl Rig {
     /// The configuration gives `blog` other readers.
     pub(super) fn protect(&self, access: AccessSettings) {
         let mut blog = blog(self.feed);
-        blog.settings.access = access;
+        Arc::make_mut(&mut blog.settings).access = access;
         self.gate
             .catalog
             .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
@@ -508,7 +506,7 @@ impl Rig {
     /// The configuration shows readers of `blog` parts of it.
     pub(super) fn show(&self, rules: &[ShowRule]) {
         let mut blog = blog(self.feed);
-        blog.settings.show = rules.to_vec();
+        Arc::make_mut(&mut blog.settings).show = rules.to_vec();
         let catalog = CatalogSnapshot::new([blog, other(FeedNo(2))], []);
         let (catalog, parts) = parted(&*self.store, catalog);
         for part in parts {
@@ -738,8 +736,5 @@ fn other(no: FeedNo) -> RegisteredFeed {
 }
 
 fn registered(no: FeedNo, name: &str, origin: &str) -> RegisteredFeed {
-    RegisteredFeed {
-        no,
-        settings: FeedSettings::new(name, Url::parse(origin).unwrap()),
-    }
+    RegisteredFeed::new(no, FeedSettings::new(name, Url::parse(origin).unwrap()))
 }

@@ -8,10 +8,7 @@ use crate::{
         order::Order,
         page::PageQuery,
     },
-    ingest::{
-        DeletionSettings,
-        testing::{House, Scripted, ok, status},
-    },
+    ingest::testing::{House, Scripted, ok, status},
 };
 use everfeed_adapters::Key;
 use http::Response;
@@ -197,10 +194,7 @@ async fn behind_a_sidecar_the_public_permalink_means_the_configured_origin() {
     let house = blog("https://blog.public", || status(410, &[]));
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let public = Url::parse("https://blog.public/rss").unwrap();
-    let feed = FeedSpec {
-        aliases: vec![public],
-        ..feed
-    };
+    let feed = feed.with(|feed| feed.aliases = vec![public]);
     assert_eq!(watch(&house, &feed, 2).await, [Reason::Gone]);
     assert_eq!(asked(&house), [(1, PAGE.to_owned())]);
 }
@@ -209,13 +203,7 @@ async fn behind_a_sidecar_the_public_permalink_means_the_configured_origin() {
 async fn one_switch_turns_them_off() {
     let house = blog(BLOG, || status(410, &[]));
     let feed = house.feed("blog", URL, 3600, 3600).await;
-    let feed = FeedSpec {
-        deletions: DeletionSettings {
-            permalink_checks: false,
-            ..feed.deletions
-        },
-        ..feed
-    };
+    let feed = feed.with(|feed| feed.deletions.permalink_checks = false);
     assert_eq!(watch(&house, &feed, 26).await, [Reason::AbsentBracketed]);
     assert_eq!(memory(&house, &feed).await.next_check_at(), None);
 }

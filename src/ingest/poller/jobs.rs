@@ -178,7 +178,7 @@ impl RecallJob {
     async fn recall(&self) -> Result<Recalled, StoreError> {
         let (store, feed) = (&self.parts.context.store, self.spec.no);
         let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
-        let is_of_site = self.spec.keeping.legacy_url.is_some();
+        let is_of_site = self.spec.legacy_url().is_some();
         // By what was stored before the look: the first poll may be under way, which keeps its own.
         let was_read = state
             .as_ref()

@@ -789,10 +789,7 @@ async fn another_url_in_the_configuration_is_polled_afresh() {
     let running = house.start([&feed]).await;
     pass(10).await;
     running.stop().await;
-    let moved = FeedSpec {
-        url: Url::parse("http://blog.example/feed").unwrap(),
-        ..feed
-    };
+    let moved = feed.with(|feed| feed.url = Url::parse("http://blog.example/feed").unwrap());
     let running = house.start([&moved]).await;
     pass(10).await;
     running.stop().await;

@@ -163,7 +163,7 @@ impl<'a> Worker<'a> {
                 None => worker.lanes.recalls.put(record.no, Stamp::ZERO),
             }
             // Its document may be missing.
-            if spec.keeping.legacy_url.is_some() {
+            if spec.legacy_url().is_some() {
                 worker.lanes.recalls.put(record.no, Stamp::ZERO);
             }
             worker.take_up(spec, &record, walks.remove(&record.no));
@@ -177,7 +177,7 @@ impl<'a> Worker<'a> {
         // A later time was stored while the clock ran ahead.
         let latest = |secs: u64| self.now().plus_secs(secs);
         let (walked_by, checked_by) = (latest(RETRY_AFTER_SECS_MAX), latest(CHECK_SECS_MAX));
-        if spec.import.is_some() && !self.lanes.walks.is_busy_with(feed) {
+        if spec.reads_archives() && !self.lanes.walks.is_busy_with(feed) {
             // One of another URL is given up by its next step.
             let going = walk.and_then(|walk| {
                 let is_stale = !walk.is_of(&spec.bare_url());
@@ -344,7 +344,7 @@ impl<'a> Worker<'a> {
         let Some((spec, state, hosts)) = self.subject(due.feed, now) else {
             return;
         };
-        if spec.import.is_none() {
+        if !spec.reads_archives() {
             return;
         }
         // A feed that stands in the queue without a walk is to be walked again.
@@ -389,7 +389,7 @@ impl<'a> Worker<'a> {
         {
             return;
         }
-        let gap_secs = self.poller.parts.context.permalink_check_gap_secs;
+        let gap_secs = self.poller.parts.context.config.permalink_check_gap_secs;
         let host = spec.url.host_str().unwrap_or_default().to_owned();
         let checked = self.agenda.checked.get(&host).copied().unwrap_or_default();
         // Of a publisher who does not even answer for the feed no page is asked for before the next
@@ -558,7 +558,7 @@ impl<'a> Worker<'a> {
         } else {
             polled
                 .state
-                .under(current.bare_url().as_str(), &current.policy, now)
+                .under(current.bare_url().as_str(), &current.policy(), now)
         };
         let before = self.poller.status(feed);
         let accepted = before.as_ref().filter(|before| before.has_consent());
@@ -570,7 +570,7 @@ impl<'a> Worker<'a> {
                 self.saving.note(feed, &state, PollSaving::Waiting);
             }
         }
-        let is_new_of_site = spec.keeping.legacy_url != current.keeping.legacy_url;
+        let is_new_of_site = spec.legacy_url() != current.legacy_url();
         let is_accepted =
             before.is_some_and(|before| before.url_change.is_some()) && state.url_change.is_none();
         if is_accepted || is_new_of_site {
@@ -599,7 +599,7 @@ impl<'a> Worker<'a> {
         if self
             .feeds
             .get(&feed)
-            .is_none_or(|spec| spec.import.is_none())
+            .is_none_or(|spec| !spec.reads_archives())
         {
             return;
         }
@@ -668,7 +668,7 @@ impl<'a> Worker<'a> {
         // What is remembered here is newer than what is stored.
         if self.poller.status(feed).is_none() {
             let url = spec.bare_url();
-            let resumed = state.map(|state| state.resumed(url.as_str(), &spec.policy, now));
+            let resumed = state.map(|state| state.resumed(url.as_str(), &spec.policy(), now));
             self.poller.remember(
                 feed,
                 &resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())),
@@ -705,12 +705,12 @@ impl<'a> Worker<'a> {
                 continue;
             }
             let is_of_old_url = |walk: &ArchiveWalk| !walk.is_of(&spec.bare_url());
-            if spec.import.is_none() || self.agenda.walks.get(feed).is_some_and(is_of_old_url) {
+            if !spec.reads_archives() || self.agenda.walks.get(feed).is_some_and(is_of_old_url) {
                 self.lanes.walks.remove(*feed);
                 self.agenda.walks.remove(feed);
             }
             if let Some(state) = self.poller.status(*feed) {
-                let state = state.under(spec.bare_url().as_str(), &spec.policy, now);
+                let state = state.under(spec.bare_url().as_str(), &spec.policy(), now);
                 self.saving.note(*feed, &state, PollSaving::Waiting);
                 self.poller.remember(*feed, &state);
             }
@@ -914,7 +914,7 @@ impl<'a> Worker<'a> {
             let Some(state) = self.poller.status(*feed) else {
                 continue;
             };
-            let state = state.resumed(spec.bare_url().as_str(), &spec.policy, now);
+            let state = state.resumed(spec.bare_url().as_str(), &spec.policy(), now);
             self.saving.note(*feed, &state, PollSaving::Waiting);
             self.poller.remember(*feed, &state);
             if !self.lanes.are_polling(*feed) {

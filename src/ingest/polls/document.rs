@@ -182,7 +182,7 @@ impl Poll<'_> {
     /// Keeps the document as it came, if the feed is recorded. A document that cannot be kept is
     /// read all the same.
     async fn record(&self, fetched: Fetched) -> Result<Fetched, Failure> {
-        let Some(record) = self.feed.keeping.record.clone() else {
+        let Some(record) = self.feed.record.clone() else {
             return Ok(fetched);
         };
         let (name, now) = (self.feed.name.clone(), self.answered_at);

@@ -49,9 +49,10 @@ impl Poll<'_> {
                 },
             ))
         };
-        let Some(import) = feed.import else {
+        let import = feed.import;
+        if !feed.reads_archives() {
             return open(None);
-        };
+        }
         if sliced.coverage == Coverage::Delta || fetched.resource.is_some() {
             return open(None);
         }

@@ -19,7 +19,7 @@ impl Poll<'_> {
     /// next one is wanted whole, whatever the validators say. So it is after a crash between the
     /// keeping and the commit.
     pub(super) async fn lacks_legacy_document(&self) -> bool {
-        if self.feed.keeping.legacy_url.is_none() {
+        if self.feed.legacy_url().is_none() {
             return false;
         }
         match self.context.store.document(self.feed.no).await {
@@ -52,7 +52,7 @@ impl Poll<'_> {
         fetched: &Fetched,
         sliced: &Sliced,
     ) -> Option<Arc<LegacyDocument>> {
-        self.feed.keeping.legacy_url.as_ref()?;
+        self.feed.legacy_url()?;
         let now = self.context.now();
         if let Some(since) = self
             .broken_since(sliced)

@@ -271,10 +271,7 @@ async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
     let spec = house
         .feed("weather", "http://me:secret@blog.example/now.json", 1, 5)
         .await;
-    let feed = FeedSpec {
-        format: crate::ingest::DocumentFormat::Resource,
-        ..spec
-    };
+    let feed = spec.with(|feed| feed.format = crate::ingest::DocumentFormat::Resource);
     let mut state = PollState::unpolled(URL);
     let mut revisions = Vec::new();
     for _ in 0..5 {
@@ -296,7 +293,7 @@ async fn relative_links_lead_from_the_public_url_of_a_feed() {
     let as_polled = house.feed("blog", URL, 1, 5).await;
     let spec = house.feed("aside", URL, 1, 5).await;
     let aliases = vec![Url::parse("https://public.example/rss.xml").unwrap()];
-    let as_known = FeedSpec { aliases, ..spec };
+    let as_known = spec.with(|feed| feed.aliases = aliases);
     for (feed, expect) in [
         (as_polled, "http://blog.example/home"),
         (as_known, "https://public.example/home"),

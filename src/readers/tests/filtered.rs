@@ -265,7 +265,7 @@ async fn streams_and_pushes_pass_what_their_filters_hide_by_the_same_read() {
             .unwrap();
         streams.push((order, tokio::spawn(async move { pages.next().await })));
         let acked = since.trim_start_matches("cursor:");
-        let push = ReadRequest::push(view, Representation::ATOM, acked, 100, None);
+        let push = ReadRequest::push(view, Representation::ATOM, acked, PushMax::default(), None);
         let mut pages = rig
             .readers
             .follow_position(push, std::future::pending())

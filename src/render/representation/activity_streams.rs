@@ -1,18 +1,17 @@
 //! ActivityStreams 1.0: a page as a Collection of Activities (SF-49..SF-55); not AS 2.0, and not AS
 //! inside Atom.
 
-use super::{
-    FULL, LoneItem, Media, Negotiation, SyntaxRow, extension,
-    json::{self, JsonObject},
-};
+use super::{FULL, LoneItem, Media, Negotiation, SyntaxRow, extension};
 use crate::{
     feed::stamp::Stamp,
     render::{
         channel::{ShownChannel, ShownService},
         document::{Audience, Document},
+        json::{self, JsonObject},
+        people::{self, People},
         post::{self, ItemProjection, ShownPost},
         text::ShownText,
-        values::{self, People, ShownFile, ShownPerson},
+        values::{self, ShownFile},
     },
 };
 use everfeed_adapters::{Category, TextKind};
@@ -99,7 +98,7 @@ pub(super) fn activity(
     };
     json.put("verb", verb);
     json.object("actor", |json| match shown.actor(channel) {
-        Some(actor) => person(json, actor),
+        Some(actor) => people::activity_streams(json, actor),
         None => {
             json.put("objectType", SERVICE);
             json.put("id", &service.id);
@@ -136,7 +135,7 @@ pub(super) fn channel(json: &mut JsonObject<'_>, channel: ShownChannel<'_>) {
     json.put("displayName", channel.name());
     json.put_some("summary", channel.description().map(ShownText::html));
     json.put_some("url", channel.site());
-    people(json, channel.authors(), channel.contributors());
+    all_people(json, channel.authors(), channel.contributors());
     json.list_some("tags", channel.tags().given(), tag);
     json.put_some("rights", channel.rights().map(ShownText::words));
     json.put_some("language", channel.language());
@@ -151,7 +150,7 @@ fn object(json: &mut JsonObject<'_>, post: ShownPost<'_>, title: Option<&str>) {
     json.put_some("summary", post.summary().map(ShownText::html));
     content(json, post);
     json.put_some("url", post.permalink());
-    people(json, post.authors(), post.contributors());
+    all_people(json, post.authors(), post.contributors());
     json.put_some("published", post.published());
     json.put("updated", post.item.updated().rfc3339());
     json.list_some("tags", post.tags().given(), tag);
@@ -187,21 +186,18 @@ fn content(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
 }
 
 /// The first author, all of them when there are more, and the contributors.
-fn people(json: &mut JsonObject<'_>, authors: People<'_>, contributors: People<'_>) {
+fn all_people(json: &mut JsonObject<'_>, authors: People<'_>, contributors: People<'_>) {
     if let Some(first) = authors.iter().next() {
-        json.object("author", |json| person(json, first));
+        json.object("author", |json| people::activity_streams(json, first));
     }
     if authors.iter().nth(1).is_some() {
-        json.list("authors", authors.iter(), person);
+        json.list("authors", authors.iter(), people::activity_streams);
     }
-    json.list_some("contributors", contributors.iter(), person);
-}
-
-fn person(json: &mut JsonObject<'_>, person: ShownPerson<'_>) {
-    json.put("objectType", "person");
-    json.put("displayName", person.name);
-    json.put_some("url", person.url());
-    json.put_some("email", person.given_email());
+    json.list_some(
+        "contributors",
+        contributors.iter(),
+        people::activity_streams,
+    );
 }
 
 fn tag(json: &mut JsonObject<'_>, tag: &Category) {

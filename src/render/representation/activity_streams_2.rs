@@ -3,18 +3,17 @@
 //!
 //! Terms that the vocabulary lacks are those of Smart Feeds, `fo:`.
 
-use super::{
-    FULL, LoneItem, Media, Negotiation, SyntaxRow,
-    json::{self, JsonObject},
-};
+use super::{FULL, LoneItem, Media, Negotiation, SyntaxRow};
 use crate::{
     feed::item,
     render::{
         channel::{ShownChannel, ShownService},
         document::{Audience, Document},
+        json::{self, JsonObject},
+        people,
         post::{self, ItemProjection, ShownPost},
         text::ShownText,
-        values::{ShownFile, ShownPerson},
+        values::ShownFile,
     },
 };
 use everfeed_adapters::Category;
@@ -78,7 +77,11 @@ fn collection(json: &mut JsonObject<'_>, document: &Document<'_>, channel: Shown
     json.put("name", channel.name());
     json.put_some("summary", channel.description().map(ShownText::html));
     json.put_some("url", channel.site());
-    json.list_some("attributedTo", channel.authors().iter(), person);
+    json.list_some(
+        "attributedTo",
+        channel.authors().iter(),
+        people::activity_streams_2,
+    );
     linked(json, "image", "Image", channel.logo());
     linked(json, "icon", "Image", channel.icon());
     json.list_some("tag", channel.tags().given(), tag);
@@ -105,7 +108,7 @@ fn activity(
     json.put("type", kind);
     json.put("published", &modified);
     json.object("actor", |json| match shown.actor(channel) {
-        Some(actor) => person(json, actor),
+        Some(actor) => people::activity_streams_2(json, actor),
         None => {
             json.put("type", "Service");
             json.put("id", &service.id);
@@ -143,7 +146,11 @@ fn article(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
     json.put_some("summary", post.summary().map(ShownText::html));
     json.put_some("content", post.content().map(ShownText::html));
     json.put_some("url", post.permalink());
-    json.list_some("attributedTo", post.authors().iter(), person);
+    json.list_some(
+        "attributedTo",
+        post.authors().iter(),
+        people::activity_streams_2,
+    );
     json.put_some("published", post.published());
     json.put("updated", item.updated().rfc3339());
     json.list_some("tag", post.tags().given(), tag);
@@ -154,12 +161,6 @@ fn article(json: &mut JsonObject<'_>, post: ShownPost<'_>) {
     // The publisher's id, where it is no IRI.
     let given = Some(item.given_id()).filter(|given| *given != item.iri);
     json.put_some("fo:guid", given);
-}
-
-fn person(json: &mut JsonObject<'_>, person: ShownPerson<'_>) {
-    json.put("type", "Person");
-    json.put("name", person.name);
-    json.put_some("url", person.url());
 }
 
 fn tag(json: &mut JsonObject<'_>, tag: &Category) {

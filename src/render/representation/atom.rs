@@ -11,7 +11,8 @@ use crate::{
         channel::ShownChannel,
         document::{Audience, Document},
         generator::GENERATOR,
-        identity, namespaces as ns, post,
+        identity, namespaces as ns, people,
+        post::{self, ItemProjection},
         text::on_one_line_of,
         values::ShownLink,
         xml::Xml,
@@ -79,6 +80,14 @@ pub(super) fn lone_item(lone: &LoneItem<'_>) -> Vec<u8> {
     xml.finish_fragment()
 }
 
+/// Writes one item as one entry that stands alone, for protocols that have a word of their own for
+/// what is gone.
+pub(super) fn single_entry(item: ItemProjection<'_>) -> Vec<u8> {
+    let mut xml = Xml::fragment(0, declared::declared(Audience::Full));
+    entry::single(&mut xml, item);
+    xml.finish_fragment()
+}
+
 /// The elements that RFC 4287 section 4.1.1 asks of a feed, in a page without entries too
 /// (A-1..A-4).
 fn head(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audience: Audience) {
@@ -87,14 +96,14 @@ fn head(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audie
     construct::text(xml, "title", &on_one_line_of(&title), audience);
     construct::text_some(xml, "subtitle", channel.description(), audience);
     xml.leaf("updated", &[], &updated(channel.feed.last_t).rfc3339());
-    if !construct::people(xml, "author", channel.authors()) {
+    if !people::atom(xml, "author", channel.authors()) {
         xml.open("author", &[]);
         xml.leaf("name", &[], &channel.name());
         xml.close("author");
     }
     links(xml, document, channel, audience);
     archive_mark(xml, document);
-    construct::people(xml, "contributor", channel.contributors());
+    people::atom(xml, "contributor", channel.contributors());
     construct::categories(xml, channel.tags());
     construct::text_some(xml, "rights", channel.rights(), audience);
     xml.leaf_some("icon", channel.icon());
@@ -124,6 +133,16 @@ fn links(xml: &mut Xml, document: &Document<'_>, channel: ShownChannel<'_>, audi
     if let Some(page) = &page {
         alternates.insert(HTML);
         link(xml, "link", page);
+    }
+    if let Some(xmpp) = document
+        .links
+        .xmpp
+        .as_deref()
+        .filter(|_| audience == Audience::Full)
+    {
+        // No alternate: there are readers that take the last one, whatever its scheme.
+        let related = ShownLink::own("related", None, xmpp).titled(Some("This feed over XMPP"));
+        link(xml, "link", &related);
     }
     let mut is_only = true;
     for other in &document.links.alternates {

@@ -1,10 +1,11 @@
 //! What JSON has no fields of its own for: the source of a post, and elements of other vocabularies,
 //! iTunes and whatever else a channel or an entry says of itself.
 
-use super::json::{self, JsonObject};
 use crate::render::{
     channel::{MARKUP_BYTES_MAX, ShownChannel},
-    foreign, namespaces as ns,
+    foreign,
+    json::{self, JsonObject},
+    namespaces as ns,
     post::ShownPost,
     values::ShownSource,
 };

@@ -8,10 +8,10 @@ use crate::{
     render::{
         channel::ShownChannel,
         document::{ArchiveLinks, Audience, Document},
+        people,
         post::{self, ItemProjection, ShownPost, ShownTombstone},
         target::is_web,
         text::ShownText,
-        values::ShownPerson,
         web_page::{QUIET, anchor, begin, begin_main, classed_time, finish, link},
         xml::{self, Xml},
     },
@@ -180,7 +180,7 @@ fn byline(page: &mut Xml, post: ShownPost<'_>, permalink: Option<&str>) {
     }
     post.authors()
         .iter()
-        .for_each(|person| author(page, person));
+        .for_each(|person| people::html(page, person));
     for tag in post.tags().visible() {
         let class = [("class", Some("p-category tag")), ("dir", Some("auto"))];
         page.leaf("span", &class, tag.label.as_ref().unwrap_or(&tag.term));
@@ -194,17 +194,6 @@ fn byline(page: &mut Xml, post: ShownPost<'_>, permalink: Option<&str>) {
         page.leaf("a", &link, "comments");
     }
     page.close("p");
-}
-
-fn author(page: &mut Xml, person: ShownPerson<'_>) {
-    let url = person.url().filter(|url| is_web(url));
-    let tag = if url.is_some() { "a" } else { "span" };
-    let attributes = [
-        ("class", Some("p-author h-card")),
-        ("dir", Some("auto")),
-        ("href", url.as_deref()),
-    ];
-    page.leaf(tag, &attributes, person.name);
 }
 
 /// HTML of somebody else, cleaned.

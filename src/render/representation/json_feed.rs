@@ -2,22 +2,20 @@
 //! `_everfeed`, which readers may ignore: for the full audience positions and tombstones, too. Not
 //! ActivityStreams.
 
-use super::{
-    BOTH, LoneItem, Media, Negotiation, SyntaxRow, extension,
-    json::{self, JsonObject},
-};
+use super::{BOTH, LoneItem, Media, Negotiation, SyntaxRow, extension};
 use crate::{
     feed::stamp::Stamp,
     render::{
         channel::ShownChannel,
         document::{Audience, Document},
+        json::{self, JsonObject},
+        people::{self, People},
         post::{self, ItemProjection, ShownPost, ShownTombstone},
         text::ShownText,
-        values::{People, ShownFile, ShownPerson},
+        values::ShownFile,
     },
 };
 use everfeed_adapters::{Category, TextKind};
-use std::borrow::Cow;
 
 #[cfg(test)]
 mod tests;
@@ -97,7 +95,11 @@ fn page_extension(
         let gone = post::items(document, audience).filter_map(ItemProjection::tombstone);
         json.list_some("deleted", gone, tombstone);
     }
-    json.list_some("contributors", channel.contributors().iter(), person);
+    json.list_some(
+        "contributors",
+        channel.contributors().iter(),
+        people::json_feed,
+    );
     json.list_some("tags", channel.tags().given(), tag);
     json.put_some("rights", channel.rights().map(ShownText::words));
     extension::of_channel(json, channel);
@@ -176,7 +178,11 @@ fn item_extension(json: &mut JsonObject<'_>, post: ShownPost<'_>, audience: Audi
         json.put("modified", post.item.modified.rfc3339());
         json.put("created", post.item.created.rfc3339());
     }
-    json.list_some("contributors", post.contributors().iter(), person);
+    json.list_some(
+        "contributors",
+        post.contributors().iter(),
+        people::json_feed,
+    );
     let tags = post.tags().given();
     let is_more = |tag: &&Category| tag.scheme.is_some() || tag.label.is_some();
     json.list_some("tags", tags.filter(is_more), tag);
@@ -187,19 +193,11 @@ fn item_extension(json: &mut JsonObject<'_>, post: ShownPost<'_>, audience: Audi
 }
 
 /// All authors, and the first of them once more for readers of version 1.0 (J-6).
-fn authors(json: &mut JsonObject<'_>, people: People<'_>) {
-    json.list_some("authors", people.iter(), person);
-    if let Some(first) = people.iter().next() {
-        json.object("author", |json| person(json, first));
+fn authors(json: &mut JsonObject<'_>, authors: People<'_>) {
+    json.list_some("authors", authors.iter(), people::json_feed);
+    if let Some(first) = authors.iter().next() {
+        json.object("author", |json| people::json_feed(json, first));
     }
-}
-
-/// An e-mail address is told as the URL of somebody who has no other, as the specification
-/// proposes.
-fn person(json: &mut JsonObject<'_>, person: ShownPerson<'_>) {
-    let mail = || Some(Cow::Owned(format!("mailto:{}", person.email()?)));
-    json.put("name", person.name);
-    json.put_some("url", person.url().or_else(mail));
 }
 
 /// A tag that is more than a word.

@@ -5,11 +5,11 @@
 use super::{
     FULL, Media, Negotiation, SyntaxRow,
     activity_streams::{activity, channel, lone_item, position},
-    json::JsonObject,
 };
 use crate::render::{
     channel::ShownChannel,
     document::{Audience, Document},
+    json::JsonObject,
     post,
 };
 

@@ -16,10 +16,11 @@ use crate::{
         document::{Audience, Document},
         generator::GENERATOR,
         namespaces as ns,
+        people::{self, People},
         post::{self, ItemProjection, ShownPost, ShownTombstone},
         target,
         text::ShownText,
-        values::{People, ShownLink, ShownSource, Tags},
+        values::{ShownLink, ShownSource, Tags},
         xml::{Declared, Xml},
     },
 };
@@ -96,7 +97,7 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     xml.leaf("description", &[], description.as_ref().unwrap_or(&title));
     xml.leaf_some("language", channel.language());
     xml.leaf_some("copyright", channel.rights().map(ShownText::words));
-    author(xml, "managingEditor", channel.authors());
+    people::rss(xml, "managingEditor", channel.authors());
     contributors(xml, channel.contributors());
     let last_t = channel.feed.last_t;
     if last_t != Stamp::ZERO {
@@ -201,7 +202,7 @@ fn live(xml: &mut Xml, post: ShownPost<'_>, audience: Audience) {
     xml.open("item", &[]);
     let permalink = post.permalink();
     texts(xml, post, permalink.as_deref());
-    author(xml, "author", post.authors());
+    people::rss(xml, "author", post.authors());
     contributors(xml, post.contributors());
     categories(xml, post.tags());
     xml.leaf_some("comments", post.comments());
@@ -251,17 +252,6 @@ fn texts(xml: &mut Xml, post: ShownPost<'_>, permalink: Option<&str>) {
         );
     }
     summary_and_content(xml, summary, content);
-}
-
-/// `author` is an e-mail address (L-11) and there is one; everybody else is a `dc:creator`. Never
-/// both. The author of a channel is its `managingEditor`.
-fn author(xml: &mut Xml, element: &str, authors: People<'_>) {
-    if let Some(address) = authors.lone_address() {
-        return xml.leaf(element, &[], &address);
-    }
-    for name in authors.names() {
-        xml.leaf("dc:creator", &[], name);
-    }
 }
 
 fn contributors(xml: &mut Xml, contributors: People<'_>) {

@@ -11,9 +11,9 @@ use crate::{
     feed::moment::Moment,
     render::{
         document::{Audience, Document},
+        people::ShownPerson,
         post::{self, ItemProjection, ShownPost},
         text::{ShownText, is_break},
-        values::ShownPerson,
     },
 };
 use csv::{QuoteStyle, Terminator, Writer, WriterBuilder};

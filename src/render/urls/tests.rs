@@ -248,3 +248,27 @@ fn a_topic_is_known_by_its_other_spellings_too() {
     check("ftp://example.org:8080/feeds/blog.atom", false);
     check("/feeds/blog.atom", false);
 }
+
+#[test]
+fn a_view_has_a_uri_over_xmpp_where_it_is_served_there() {
+    // XMPP-61.
+    let site = Site::new(&Url::parse("https://feeds.example/").unwrap(), "");
+    let words = Filter::of(["", "a b", "", "", "", ""]).unwrap();
+    let uri = |site: &Site, order, filter: &Filter| site.xmpp("blog", (order, filter));
+    assert_eq!(uri(&site, Order::MODIFIED, &Filter::All), None);
+    let site = site.with_xmpp(Some("feeds.example"));
+    for (order, filter, expect) in [
+        (Order::MODIFIED, &Filter::All, "blog"),
+        (Order::CREATED, &Filter::All, "blog%3Forder%3Dcreated"),
+        (
+            Order::MODIFIED,
+            &words,
+            "blog%3Forder%3Dmodified%26author%3Da%2520b",
+        ),
+    ] {
+        let expect = format!("xmpp:feeds.example?;node={expect}");
+        assert_eq!(uri(&site, order, filter).as_deref(), Some(&*expect));
+        let links = site.links("blog", Representation::ATOM, (order, filter), None);
+        assert_eq!(links.xmpp, Some(expect));
+    }
+}

@@ -2,10 +2,13 @@
 //!
 //! Rows: SF-58, SF-78; D-11, D-26; LEGACY T-1, T-2.
 
-use super::rig::{Answer, ROOT, Setting, Site};
-use crate::readers::{
-    Config,
-    testing::{add, edit},
+use super::rig::{Answer, ROOT, Site};
+use crate::{
+    readers::{
+        self,
+        testing::{add, edit},
+    },
+    serve::Config,
 };
 use std::time::Duration;
 
@@ -171,7 +174,7 @@ async fn lists_and_descriptions_have_validators_and_run_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_copy_from_under_another_configuration_is_not_fresh() {
-    let tag = async |setting: Setting| {
+    let tag = async |setting: Config| {
         let site = Site::set(setting).await;
         site.rig.change((1..=3).map(add).collect()).await;
         site.get(&format!("{}/feeds/blog/classic.rss", setting_prefix(&site)))
@@ -179,29 +182,29 @@ async fn a_copy_from_under_another_configuration_is_not_fresh() {
             .header("etag")
             .to_owned()
     };
-    let usual = tag(Setting::default()).await;
+    let usual = tag(Config::default()).await;
     assert_eq!(
         usual,
-        tag(Setting::default()).await,
+        tag(Config::default()).await,
         "a restart keeps copies fresh"
     );
     assert_ne!(
         usual,
-        tag(Setting {
-            prefix: "/moved",
-            ..Setting::default()
+        tag(Config {
+            prefix: "/moved".to_owned(),
+            ..Config::default()
         })
         .await
     );
-    let shorter = Config {
+    let shorter = readers::Config {
         classic_items: 2,
-        ..Config::default()
+        ..readers::Config::default()
     };
     assert_ne!(
         usual,
-        tag(Setting {
+        tag(Config {
             readers: shorter,
-            ..Setting::default()
+            ..Config::default()
         })
         .await
     );

@@ -3,8 +3,11 @@
 //!
 //! Rows: SF-3, SF-40, SF-42, SF-90, SF-91; D-10, D-11, D-20.
 
-use super::rig::{Answer, Setting, Site, ids};
-use crate::readers::testing::{add, delete, edit, id};
+use super::rig::{Answer, Site, ids};
+use crate::{
+    readers::testing::{add, delete, edit, id},
+    serve::Config,
+};
 use http::Method;
 use std::time::Duration;
 use tokio::{task::JoinHandle, time::Instant};
@@ -277,9 +280,9 @@ async fn head_is_never_held_and_a_shutdown_answers_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn one_waiter_too_many_is_sent_away_and_a_reader_that_need_not_wait_is_not() {
-    let site = Site::set(Setting {
+    let site = Site::set(Config {
         waiters_max: 2,
-        ..Setting::default()
+        ..Config::default()
     })
     .await;
     site.rig.change((1..=3).map(add).collect()).await;

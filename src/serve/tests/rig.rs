@@ -3,14 +3,12 @@
 use crate::{
     auth::{AccessSettings, Accounts, Principal, testing::authenticator},
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, testing::parted},
-    edge::{body::ServeBody, client_address::WayTrust},
-    readers::{
-        Config,
-        testing::{NAME, ReaderRig},
-    },
+    edge::body::ServeBody,
+    layers::OwnMark,
+    readers::testing::{NAME, ReaderRig},
     serve::{
-        context::ServeContext, first_seen::FirstSeen, hub_forms::HubService, long_poll::Waiters,
-        own_mounts::own_mounts, router::Router, stack::stack,
+        Config, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
+        long_poll::Waiters, own_mounts::own_mounts, router::Router, stack::stack,
     },
     store::traits::CatalogStore as _,
     telemetry::Metrics,
@@ -20,7 +18,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use serde_json::Value;
-use std::{convert::Infallible, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{convert::Infallible, ops::RangeInclusive, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, ServiceExt as _, util::BoxCloneSyncService};
 use url::Url;
@@ -35,31 +33,10 @@ pub(super) struct Site {
     service: BoxCloneSyncService<Request<ServeBody>, Response<ServeBody>, Infallible>,
 }
 
-/// Settings of a site.
-pub(super) struct Setting {
-    pub(super) prefix: &'static str,
-    pub(super) waiters_max: usize,
-    pub(super) waiters_per_client_max: usize,
-    pub(super) timeout_max: Duration,
-    pub(super) readers: Config,
-}
-
-impl Default for Setting {
-    fn default() -> Self {
-        Self {
-            prefix: "",
-            waiters_max: 1000,
-            waiters_per_client_max: 1000,
-            timeout_max: Duration::from_secs(300),
-            readers: Config::default(),
-        }
-    }
-}
-
 impl Site {
     /// A site whose one feed is not read yet.
     pub(super) async fn unread() -> Self {
-        Self::set(Setting::default()).await
+        Self::set(Config::default()).await
     }
 
     /// A site whose one feed holds these posts.
@@ -72,12 +49,10 @@ impl Site {
     }
 
     /// A site as configured, whose one feed is not read yet.
-    pub(super) async fn set(setting: Setting) -> Self {
-        let rig = ReaderRig::built(setting.prefix, setting.readers).await;
-        let feed = RegisteredFeed {
-            no: rig.feed,
-            settings: feed_settings(),
-        };
+    pub(super) async fn set(mut config: Config) -> Self {
+        let rig = ReaderRig::built(&config.prefix, config.readers.clone()).await;
+        config.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+        let feed = RegisteredFeed::new(rig.feed, feed_settings());
         let context = ServeContext {
             readers: rig.readers.clone(),
             store: rig.store.clone(),
@@ -86,18 +61,12 @@ impl Site {
                 catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
                 auth: authenticator(&rig.clock),
             },
-            trust: WayTrust {
-                proxies: vec!["10.0.0.0/8".parse().unwrap()],
-                ..WayTrust::default()
-            },
+            own_calls: OwnMark::default(),
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
             takes_cloud: true,
-            waiters: Waiters::new(
-                setting.waiters_max,
-                setting.waiters_per_client_max,
-                setting.timeout_max,
-            ),
+            waiters: Waiters::new(&config),
+            config,
             stop: CancellationToken::new(),
         };
         let context = Arc::new(context);
@@ -134,12 +103,9 @@ impl Site {
             ..feed_settings()
         };
         let catalog = self.context.gate.catalog.snapshot();
-        let known = catalog.feeds().map(|feed| RegisteredFeed {
-            no: feed.no,
-            settings: feed.settings.clone(),
-        });
+        let known = catalog.feeds().map(|feed| (**feed).clone());
         let feeds = known
-            .chain([RegisteredFeed { no, settings }])
+            .chain([RegisteredFeed::new(no, settings)])
             .collect::<Vec<_>>();
         self.context
             .gate
@@ -153,10 +119,7 @@ impl Site {
             access,
             ..feed_settings()
         };
-        let feed = RegisteredFeed {
-            no: self.rig.feed,
-            settings,
-        };
+        let feed = RegisteredFeed::new(self.rig.feed, settings);
         self.context
             .gate
             .catalog
@@ -172,10 +135,8 @@ impl Site {
             "name = \"{NAME}\"\nurl = \"https://blog.example/rss.xml\"\nshow = [{}]",
             show.collect::<Vec<_>>().join(", ")
         );
-        let feed = RegisteredFeed {
-            no: self.rig.feed,
-            settings: toml::from_str(&show).unwrap(),
-        };
+        let settings: FeedSettings = toml::from_str(&show).unwrap();
+        let feed = RegisteredFeed::new(self.rig.feed, settings);
         let catalog = CatalogSnapshot::new([feed], []);
         let (catalog, parts) = parted(&*self.rig.store, catalog);
         for part in parts {
@@ -333,7 +294,7 @@ fn hub() -> HubService {
         let sender = request
             .extensions()
             .get::<Principal>()
-            .map(|sender| sender.name().to_owned());
+            .map(|sender| sender.name().unwrap_or_default().to_owned());
         let is_refused = request.uri().query() == Some("refuse=1");
         let mut response = Response::new(request.into_body());
         if let Some(sender) = sender {

@@ -2,8 +2,11 @@
 //!
 //! Rows: SF-40, SF-132..SF-134; D-25, D-26.
 
-use super::rig::{ROOT, Setting, Site};
-use crate::readers::{Config, testing::add};
+use super::rig::{ROOT, Site};
+use crate::{
+    readers::{self, testing::add},
+    serve::Config,
+};
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
@@ -90,9 +93,9 @@ async fn paths_lead_where_they_should_and_others_nowhere() {
 
 #[tokio::test(start_paused = true)]
 async fn a_prefix_moves_everything_and_stands_in_every_url() {
-    let site = Site::set(Setting {
-        prefix: "/smart/blogs",
-        ..Setting::default()
+    let site = Site::set(Config {
+        prefix: "/smart/blogs".to_owned(),
+        ..Config::default()
     })
     .await;
     site.rig.change((1..=3).map(add).collect()).await;
@@ -400,15 +403,14 @@ async fn what_there_is_is_listed_for_programs_and_for_people() {
 
 #[tokio::test(start_paused = true)]
 async fn a_default_is_never_more_than_its_cap() {
-    let readers = Config {
+    let readers = readers::Config {
         page_items_max: 20,
-        ..Config::default()
+        ..readers::Config::default()
     };
-    let timeout_max = Duration::from_secs(30);
-    let site = Site::set(Setting {
+    let site = Site::set(Config {
         readers,
-        timeout_max,
-        ..Setting::default()
+        timeout_max_secs: 30,
+        ..Config::default()
     })
     .await;
     site.rig.change((1..=30).map(add).collect()).await;
@@ -422,7 +424,7 @@ async fn a_default_is_never_more_than_its_cap() {
     assert_eq!(site.page("").await["count"], 20);
     let started = Instant::now();
     assert_eq!(site.page("since=time:2027-01-01").await["count"], 0);
-    assert_eq!(started.elapsed(), timeout_max);
+    assert_eq!(started.elapsed(), Duration::from_secs(30));
 }
 
 #[tokio::test(start_paused = true)]

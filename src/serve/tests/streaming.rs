@@ -3,7 +3,7 @@
 //!
 //! Rows: SF-3, SF-91; D-8, D-10; HTML section 9.2.
 
-use super::rig::{Answer, Opened, Setting, Site};
+use super::rig::{Answer, Opened, Site};
 use crate::{
     auth::{
         AccessSettings, Accounts,
@@ -16,7 +16,7 @@ use crate::{
         reconcile::{Change, Put, PutKind},
     },
     readers::testing::{add, delete, edit, id, revive},
-    serve::{router::Router, stack::stack},
+    serve::{Config, router::Router, stack::stack},
     telemetry::Metrics,
 };
 use bytes::Bytes;
@@ -647,10 +647,10 @@ async fn from(site: &Site, peer: &str, target: &str) -> Opened {
 
 #[tokio::test(start_paused = true)]
 async fn streams_and_held_requests_share_their_places() {
-    let setting = Setting {
+    let setting = Config {
         waiters_max: 4,
         waiters_per_client_max: 2,
-        ..Setting::default()
+        ..Config::default()
     };
     let site = Site::set(setting).await;
     site.rig.change(vec![add(1)]).await;

@@ -20,6 +20,7 @@ fn user(name: &str) -> NewUser {
         feed_password: Secret::new("feed"),
         hex_digest: true,
         created_us: 7,
+        jid: None,
     }
 }
 

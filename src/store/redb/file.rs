@@ -2,6 +2,7 @@
 
 use super::{
     backup::{copy, folder_of, sync_folder},
+    commit_order::CommitOrder,
     open_file::{ALTERED, Astray, FileOpener, NotRewritten, OpenDatabase},
     overlay::Overlay,
     sealed::SealedTable,
@@ -190,8 +191,14 @@ impl StoreFile {
         let file = OpenOptions::new().read(true).write(true).open(&self.path);
         let file = file.map_err(failed)?;
         let identity = identity(&file.metadata().map_err(failed)?);
+        let order = checked_order(&self.path, &file)?;
         let file = FileBackend::new(file).map_err(|error| refusal(&self.path, error))?;
-        self.open_over(file, identity)
+        let open = self.open_over(file, identity)?;
+        if order == CommitOrder::Unfinished {
+            let path = self.path.display();
+            tracing::warn!("{path}: {UNFINISHED}");
+        }
+        Ok(open)
     }
 
     /// Opens the store in a file of this identity.
@@ -414,6 +421,7 @@ impl FileOpener for SeenFile {
         if file.metadata().is_ok_and(|found| found.len() == 0) {
             return Err(StoreError::Missing(format!("{} is empty", path.display())));
         }
+        checked_order(path, &file)?;
         let file = FileBackend::new(file).map_err(|error| refusal(path, error))?;
         let overlay = Overlay::new(file).map_err(|error| self.0.failed(&error))?;
         let (backend, watch) = WatchedBackend::new(overlay);
@@ -562,6 +570,23 @@ fn write_schema(database: &Database) -> Result<(), StoreError> {
     tx.open_table(BARE_META)?
         .insert(BARE_SCHEMA_KEY, SCHEMA.to_be_bytes().as_slice())?;
     Ok(tx.commit()?)
+}
+
+/// The words on a file that was not closed and holds a newer commit than the one in force.
+pub(super) const UNFINISHED: &str = "the file was not closed, and a commit that did not end stands in it. It was under way when the process died, or the first bytes of the file are damaged";
+
+// Decides: Is an older state of the file taken for the newest?
+/// The order of the commits in a file. One that was closed and names an older commit is refused:
+/// redb would go on from there, and write over the newest one.
+pub(super) fn checked_order(path: &Path, file: &File) -> Result<CommitOrder, StoreError> {
+    let path = path.display();
+    match CommitOrder::of(file) {
+        Ok(CommitOrder::Older) => Err(StoreError::Damaged(format!(
+            "{path}: its first bytes name an older commit than the newest one"
+        ))),
+        Ok(order) => Ok(order),
+        Err(error) => Err(StoreError::Failed(format!("{path}: {error}"))),
+    }
 }
 
 /// Message for the operator when redb does not open a file.

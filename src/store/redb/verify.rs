@@ -3,7 +3,8 @@
 
 use super::{
     accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
-    file::{BARE_SCHEMA_KEY, check_schema, refusal},
+    commit_order::CommitOrder,
+    file::{BARE_SCHEMA_KEY, UNFINISHED, check_schema, checked_order, refusal},
     guarded::{guarded, sheltered},
     overlay::Overlay,
     rows::LAST_FEED_KEY,
@@ -46,7 +47,12 @@ use redb::{
     Builder, Database, Key, ReadTransaction, ReadableDatabase as _, ReadableTableMetadata as _,
     backends::FileBackend,
 };
-use std::{collections::HashMap, fmt, fs::OpenOptions, path::Path};
+use std::{
+    collections::HashMap,
+    fmt,
+    fs::{File, OpenOptions},
+    path::Path,
+};
 
 /// Faults that are described; the others are counted.
 const FAULTS_SHOWN_MAX: usize = 20;
@@ -63,6 +69,8 @@ pub struct VerifyReport {
     pub faults: Vec<String>,
     /// Number of all faults.
     pub faults_total: u64,
+    /// What may be a fault, or the trace of a process that died.
+    pub doubt: Option<&'static str>,
 }
 
 /// The values of one kind.
@@ -94,6 +102,10 @@ impl VerifyReport {
 /// be looked at; what is damaged stands in the report. Blocks.
 pub fn verify(path: &Path) -> Result<VerifyReport, StoreError> {
     let mut report = VerifyReport::default();
+    let order = File::open(path).and_then(|file| CommitOrder::of(&file));
+    if order.is_ok_and(|order| order == CommitOrder::Unfinished) {
+        report.doubt = Some(UNFINISHED);
+    }
     if pages(path, &mut report)? {
         values(path, &mut report)?;
     }
@@ -108,6 +120,7 @@ fn open(path: &Path) -> Result<Database, StoreError> {
     if file.metadata().is_ok_and(|found| found.len() == 0) {
         return Err(StoreError::Schema(format!("{} is empty", path.display())));
     }
+    checked_order(path, &file)?;
     let file = FileBackend::new(file).map_err(|error| refusal(path, error))?;
     let overlay = Overlay::new(file).map_err(failed)?;
     let mut builder = Builder::new();

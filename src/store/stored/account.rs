@@ -22,7 +22,7 @@ stored_newtypes! { UserNo TokenNo }
 
 stored_structs! {
     User { no, kept }
-    NewUser { name, login, feed_password, hex_digest, created_us }
+    NewUser { name, login, feed_password, hex_digest, created_us, jid }
     AccessToken { no, kept }
     NewAccessToken { user, usage, hash, created_us }
     PrincipalId { user, token }

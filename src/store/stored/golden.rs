@@ -15,9 +15,12 @@ use crate::{
     },
     feed::{
         absence::{
-            AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, NextCheck,
-            PageControl, PageFinding, PermalinkCheck, Suspect, SuspectBasis, WindowEvent,
-            WindowItem, recent_tombstone::RecentTombstone,
+            AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, DoubtReason,
+            NextCheck, PageControl, PageFinding, PermalinkCheck, Recurrence, Suspect, SuspectBasis,
+            WindowEvent, WindowItem,
+            departures::{Departure, Departures},
+            recent_tombstone::RecentTombstone,
+            revival::{DocumentDates, Revivals},
         },
         archive::{
             ArchiveSuspect, ArchiveWalk, CountedPages, CounterPlace, EndClaim, EndSign, EndStep,
@@ -33,7 +36,10 @@ use crate::{
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         part::PartRecord,
-        reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
+        reconcile::{
+            Agreement, Correction, DeferredEdit, EntryPart, Evidence, MovedStretch, MovingEntry,
+            PartMoves, RestlessPart, WindowEntry, WindowState,
+        },
         record::{
             Completeness, FeedNo, FeedRecord, Gap, IdRule, IdScheme, ItemCounts, WindowFigures,
         },
@@ -49,7 +55,7 @@ use crate::{
         clock_guard::ClockGuard,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, PushWishes, Start, Target, WebhookTarget,
+            Pending, Progress, PushWishes, Start, Target, WebhookTarget, XmppTarget,
         },
     },
 };
@@ -379,6 +385,113 @@ fn archive_suspect() -> ArchiveSuspect {
         since: AT,
         last_seen: AT,
         walks: 2,
+    }
+}
+
+/// A window with everything that is remembered of churn, of corrected posts, of posts that left
+/// without a sign and of deleted ones that were shown again.
+fn busy_window() -> WindowState {
+    let stretch = MovedStretch {
+        part: EntryPart::Content,
+        start: 3,
+        end: 5,
+        given: DIGEST,
+        since: AT,
+        sightings: 2,
+        moves: 1,
+        is_whole: true,
+    };
+    WindowState {
+        deferred: vec![DeferredEdit {
+            id: ID,
+            key: KEY,
+            until: AT,
+            entry: Arc::new(entry()),
+            published_us: None,
+            digests: ItemDigests {
+                raw: DIGEST,
+                content: DIGEST,
+                version: 3,
+            },
+            stretches: vec![stretch],
+        }],
+        corrections: vec![Correction {
+            id: ID,
+            at: AT,
+            agreement: Agreement::Title,
+        }],
+        restless: vec![RestlessPart {
+            part: EntryPart::Links,
+            by_turns: true,
+            since: AT,
+            moved_at: AT,
+        }],
+        moving: vec![MovingEntry {
+            id: ID,
+            moved_at: AT,
+            forms: vec![DIGEST],
+            parts: vec![PartMoves {
+                part: EntryPart::Title,
+                count: 4,
+                by_turns: true,
+            }],
+        }],
+        absence: AbsenceState {
+            departures: Departures {
+                rows: vec![Departure {
+                    id: ID,
+                    tombstone_count: 1,
+                    last_seen: AT,
+                    since: AT,
+                    check: suspect().permalink_check,
+                }],
+                is_unordered: true,
+                day: AT,
+                asked: 12,
+            },
+            revivals: Revivals {
+                waiting: vec![(ID, AT)],
+                refuted: 2,
+                refuted_at: AT,
+                newest: DocumentDates {
+                    made_us: Some(1),
+                    modified_us: Some(2),
+                    updated_us: Some(3),
+                },
+            },
+            recurrence: Recurrence {
+                seen: [AT].into(),
+                ended: [(ID, true)].into(),
+                doubted: Some((AT, DoubtReason::Revived)),
+                off: Some(AT),
+            },
+            ..AbsenceState::default()
+        },
+        ..WindowState::default()
+    }
+}
+
+/// The memory of a feed that was shown deleted posts again, and that holds edits back.
+fn agreeing_polls() -> PollState {
+    PollState {
+        url: "http://example.org/rss".into(),
+        timetable: Timetable {
+            next_at: AT,
+            polled_at: Some(AT),
+            unconditional_at: Some(AT),
+            wants_audit: true,
+            hinted_secs: Some(900),
+            skip_days: vec![6],
+            agrees_at: Some(AT),
+            ..Timetable::default()
+        },
+        document: DocumentFacts {
+            deferred_until: Some(AT),
+            remark: some("odd"),
+            broken_since: Some(AT),
+            ..DocumentFacts::default()
+        },
+        ..PollState::default()
     }
 }
 
@@ -731,6 +844,11 @@ fn samples() -> Vec<Sample> {
         pending: None,
         ..subscription.clone()
     };
+    let xmpp = Subscription {
+        target: Target::Xmpp(XmppTarget::new("alice@example.net/1", "feed?order=created")),
+        pending: None,
+        ..subscription.clone()
+    };
     let principal = Some(PrincipalId {
         user: UserNo(4),
         token: Some(TokenNo(5)),
@@ -794,9 +912,11 @@ fn samples() -> Vec<Sample> {
         ),
         sample("full", window),
         sample("checked", checked_window),
+        sample("busy", busy_window()),
         sample("full", evidence),
         sample("full", observation),
         sample("full", poll),
+        sample("agreeing", agreeing_polls()),
         sample("full", walk),
         sample("ending", ending),
         sample("part", proven.new_part(FeedNo(9))),
@@ -808,6 +928,17 @@ fn samples() -> Vec<Sample> {
         sample("wishing", wishing),
         sample("webhook", webhook),
         sample("cloud", cloud),
+        sample("xmpp", xmpp),
+        sample(
+            "xmpp",
+            User {
+                no: UserNo(6),
+                kept: NewUser {
+                    jid: Some("alice@example.net".into()),
+                    ..new_user()
+                },
+            },
+        ),
         sample(
             "full",
             User {
@@ -921,6 +1052,7 @@ fn new_user() -> NewUser {
         feed_password: Secret::new("hush"),
         hex_digest: true,
         created_us: AT.micros(),
+        jid: None,
     }
 }
 

@@ -73,10 +73,7 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
         ..ImportSettings::default()
     };
     let url = Url::parse(&publisher.url("/feed")).unwrap();
-    let feed = FeedSpec {
-        import: Some(import),
-        ..FeedSpec::new(no, "blog", url)
-    };
+    let feed = FeedSpec::new(no, "blog", url).with(|feed| feed.import = import);
     let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();
     let stop = CancellationToken::new();
     let (token, begun, before) = (stop.clone(), Instant::now(), status("VmHWM"));

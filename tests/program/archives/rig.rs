@@ -78,10 +78,7 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
         ..ImportSettings::default()
     };
     let url = Url::parse(&publisher.url(path)).unwrap();
-    let feed = FeedSpec {
-        import: Some(import),
-        ..FeedSpec::new(no, "blog", url)
-    };
+    let feed = FeedSpec::new(no, "blog", url).with(|feed| feed.import = import);
     let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();
     let stop = CancellationToken::new();
     let token = stop.clone();

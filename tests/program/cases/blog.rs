@@ -11,10 +11,10 @@ use everfeed::{
         order::Order,
         page::PageQuery,
         position::Position,
-        schedule::{Policy, PollState},
+        schedule::PollState,
         stamp::Stamp,
     },
-    ingest::{Context, DeletionSettings, FeedSpec, Upstream, checks::Check, polls::Poll},
+    ingest::{Context, FeedSpec, PollSettings, Upstream, checks::Check, polls::Poll},
     layers::{self, ClientConfig, FetchError, Governor, client::upstream_over},
     notify::Notify,
     store::{Store, memory::Memory},
@@ -106,20 +106,12 @@ impl Blog {
             ..context
         };
         let no = store.register(name, name).await.unwrap().no;
-        let policy = Policy {
+        let mut feed = FeedSpec::new(no, name, Url::parse(URL).unwrap());
+        feed.poll = PollSettings {
             min_secs: Some(3600),
             max_secs: 3600,
-            spread_secs: 0,
         };
-        let deletions = DeletionSettings {
-            permalink_checks,
-            ..DeletionSettings::default()
-        };
-        let feed = FeedSpec {
-            policy,
-            deletions,
-            ..FeedSpec::new(no, name, Url::parse(URL).unwrap())
-        };
+        feed.deletions.permalink_checks = permalink_checks;
         let state = PollState::unpolled(URL);
         let (known, cursor, told) = (HashMap::new(), String::new(), (0, 0));
         let mut blog = Self {

@@ -7,22 +7,22 @@ use super::{
     document::{Document, atom, rss},
 };
 use bytes::Bytes;
-use everfeed::edge::client_address::WayTrust;
 use everfeed::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::Clock,
+    layers::OwnMark,
     readers::{Config, Readers},
     render::Site,
     serve::{
-        context::ServeContext, first_seen::FirstSeen, hub_forms::HubService, long_poll::Waiters,
-        own_mounts::own_mounts, router::Router, stack::stack,
+        self, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
+        long_poll::Waiters, own_mounts::own_mounts, router::Router, stack::stack,
     },
     telemetry::Metrics,
 };
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use url::Url;
@@ -45,10 +45,7 @@ async fn get(blog: &Blog, target: &str) -> String {
         Ok::<_, Infallible>(Response::new(request.into_body()))
     }));
     let settings = FeedSettings::new("blog", Url::parse("http://blog.example/index.xml").unwrap());
-    let feed = RegisteredFeed {
-        no: blog.feed.no,
-        settings,
-    };
+    let feed = RegisteredFeed::new(blog.feed.no, settings);
     let context = ServeContext {
         readers: Arc::new(readers),
         store: blog.store.clone(),
@@ -57,11 +54,12 @@ async fn get(blog: &Blog, target: &str) -> String {
             clock.clone(),
         ),
         clock,
-        trust: WayTrust::default(),
+        config: serve::Config::default(),
+        own_calls: OwnMark::default(),
         sites: Arc::default(),
         first_seen: FirstSeen::default(),
         takes_cloud: false,
-        waiters: Waiters::new(10, 10, Duration::from_secs(300)),
+        waiters: Waiters::new(&serve::Config::default()),
         stop: CancellationToken::new(),
     };
     let service = stack(

@@ -37,6 +37,7 @@ pub(crate) async fn add_user(sidecar: &Sidecar, name: &str) -> String {
         name: name.to_owned(),
         login,
         hex_digest: false,
+        jid: None,
     };
     run(sidecar, add, "feed password").await
 }

@@ -602,6 +602,7 @@ fn new_user() -> NewUser {
         feed_password: Secret::new("hush"),
         hex_digest: true,
         created_us: START.micros(),
+        jid: None,
     }
 }
 

@@ -2,11 +2,8 @@
 
 use super::*;
 use crate::{
-    feed::{
-        keep_limits::KeepLimits,
-        schedule::{Policy, Whose},
-    },
-    ingest::Keeping,
+    feed::schedule::Whose,
+    ingest::{LegacyPlace, PollSettings},
 };
 
 /// Number of requests for this URL, and the time of the last one.
@@ -40,7 +37,8 @@ async fn a_feed_that_its_site_takes_in_after_its_first_poll_has_its_document_at_
         let house = House::new(|_, _| ready(ok(ONE)));
         let feed = house.feed("blog", URL, HOUR, DAY).await;
         let mut of_site = feed.clone();
-        of_site.keeping.legacy_url = Some(Url::parse("http://me.example/rss").unwrap());
+        let known_as = Url::parse("http://me.example/rss").unwrap();
+        of_site.legacy = Some(LegacyPlace::at(known_as).into());
         let is_kept = async || house.store.document(feed.no).await.unwrap().is_some();
         let running = house.start([&feed]).await;
         pass(600).await;
@@ -152,26 +150,20 @@ async fn a_changed_policy_and_a_changed_url_count_at_once() {
     let feed = house.feed("blog", URL, DAY, DAY).await;
     let running = house.start([&feed]).await;
     pass(100).await;
-    let policy = Policy {
+    let hourly = PollSettings {
         min_secs: Some(HOUR),
         max_secs: HOUR,
-        spread_secs: 0,
     };
-    running.poller.apply(FeedChange::Changed(FeedSpec {
-        policy,
-        ..feed.clone()
-    }));
+    let change = feed.clone().with(|feed| feed.poll = hourly);
+    running.poller.apply(FeedChange::Changed(change));
     pass(HOUR).await;
     assert_eq!(house.requests_at(), [0, HOUR]);
-    let rarely = Policy {
+    let rarely = PollSettings {
         min_secs: Some(3 * HOUR),
         max_secs: DAY,
-        spread_secs: 0,
     };
-    running.poller.apply(FeedChange::Changed(FeedSpec {
-        policy: rarely,
-        ..feed.clone()
-    }));
+    let change = feed.clone().with(|feed| feed.poll = rarely);
+    running.poller.apply(FeedChange::Changed(change));
     pass(2 * HOUR).await;
     assert_eq!(
         house.requests_at(),
@@ -179,11 +171,8 @@ async fn a_changed_policy_and_a_changed_url_count_at_once() {
         "no more often than it says now"
     );
     let url = Url::parse("http://blog.example/feed").unwrap();
-    running.poller.apply(FeedChange::Changed(FeedSpec {
-        url,
-        policy,
-        ..feed
-    }));
+    let change = feed.with(|feed| (feed.url, feed.poll) = (url, hourly));
+    running.poller.apply(FeedChange::Changed(change));
     pass(1).await;
     assert_eq!(house.requests_at(), [0, HOUR, 3 * HOUR + 100]);
     assert!(
@@ -207,18 +196,10 @@ async fn a_feed_at_its_quota_keeps_what_it_has_asks_once_a_day_and_goes_on_when_
     let running = house.start([&feed, &other]).await;
     pass(100).await;
     let held = house.store.feed(feed.no).await.unwrap().items.bytes;
-    let limits = KeepLimits {
-        quota_bytes: held,
-        ..KeepLimits::default()
-    };
-    let keeping = Keeping {
-        limits,
-        ..Keeping::default()
-    };
-    running.poller.apply(FeedChange::Changed(FeedSpec {
-        keeping,
-        ..feed.clone()
-    }));
+    let full = feed
+        .clone()
+        .with(|feed| feed.keep.quota_bytes = held.unwrap());
+    running.poller.apply(FeedChange::Changed(full));
     pass(HOUR).await;
     let health = running.poller.status(feed.no).unwrap().health;
     let fault = health.fault.unwrap().kind;

@@ -1,7 +1,7 @@
 //! Probes among the polls: one a minute and host, none of a host that is down, and none forgotten.
 
 use super::*;
-use crate::{feed::schedule::Policy, ingest::testing::Scripted};
+use crate::ingest::testing::Scripted;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -97,14 +97,7 @@ async fn what_was_due_when_the_process_ended_is_asked_for_by_the_next() {
     let feed = house
         .feed("a", "http://blog.example/a/rss", HOUR, DAY)
         .await;
-    let feed = FeedSpec {
-        policy: Policy {
-            min_secs: Some(HOUR),
-            max_secs: HOUR,
-            spread_secs: 0,
-        },
-        ..feed
-    };
+    let feed = feed.with(|feed| feed.poll.max_secs = HOUR);
     let running = house.start([&feed]).await;
     pass(HOUR + 10).await;
     assert_eq!(asked(&house).len(), 2, "a control and a post");

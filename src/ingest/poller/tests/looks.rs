@@ -162,7 +162,8 @@ async fn a_broken_document_takes_the_place_of_a_good_one_after_a_quarter_of_an_h
     let check = async |good_again: usize, expect_at: u64| {
         let house = House::new(script(good_again));
         let mut feed = house.feed("blog", URL, HOUR, DAY).await;
-        feed.keeping.legacy_url = Some(Url::parse("http://me.example/rss").unwrap());
+        let known_as = Url::parse("http://me.example/rss").unwrap();
+        feed.legacy = Some(crate::ingest::LegacyPlace::at(known_as).into());
         let running = house.start([&feed]).await;
         pass(FRESH).await;
         let kept = async || house.store.document(feed.no).await.unwrap().unwrap().body;

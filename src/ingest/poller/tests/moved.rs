@@ -33,10 +33,8 @@ fn house(new: &'static str) -> House {
 }
 
 fn moved(feed: &FeedSpec) -> FeedSpec {
-    FeedSpec {
-        url: NEW_URL.parse().unwrap(),
-        ..feed.clone()
-    }
+    feed.clone()
+        .with(|feed| feed.url = NEW_URL.parse().unwrap())
 }
 
 fn hosts(house: &House) -> Vec<String> {
@@ -58,10 +56,8 @@ async fn a_walk_through_the_old_archives_ends_and_one_through_the_new_ones_begin
         serve_after_secs: 0,
         ..ImportSettings::default()
     };
-    let feed = FeedSpec {
-        import: Some(import),
-        ..house.feed("blog", URL, HOUR, DAY).await
-    };
+    let mut feed = house.feed("blog", URL, HOUR, DAY).await;
+    feed.import = import;
     let running = house.start([&feed]).await;
     pass(3).await;
     assert!(
@@ -104,10 +100,8 @@ async fn the_question_outlives_a_restart_and_one_word_of_the_operator_answers_it
         serve_after_secs: 0,
         ..ImportSettings::default()
     };
-    let feed = FeedSpec {
-        import: Some(import),
-        ..house.feed("blog", URL, HOUR, DAY).await
-    };
+    let mut feed = house.feed("blog", URL, HOUR, DAY).await;
+    feed.import = import;
     let running = house.start([&feed]).await;
     pass(3).await;
     let feed = moved(&feed);

@@ -121,17 +121,12 @@ impl Blog {
             move |_, request| ready(blog.answer(request.uri().path())),
             trouble,
         );
-        let feed = house.feed("blog", URL, DAY, DAY).await;
-        (
-            house,
-            FeedSpec {
-                import: Some(ImportSettings {
-                    again_secs: AGAIN,
-                    ..ImportSettings::default()
-                }),
-                ..feed
-            },
-        )
+        let mut feed = house.feed("blog", URL, DAY, DAY).await;
+        feed.import = ImportSettings {
+            again_secs: AGAIN,
+            ..ImportSettings::default()
+        };
+        (house, feed)
     }
 }
 
@@ -190,10 +185,7 @@ async fn history(house: &House, feed: &FeedSpec) -> String {
 async fn archives_are_walked_again_after_a_month_a_page_a_minute_and_over_restarts() {
     let blog = Blog::new();
     let (house, feed) = blog.house().await;
-    let feed = FeedSpec {
-        import: Some(ImportSettings::default()),
-        ..feed
-    };
+    let feed = feed.with(|feed| feed.import = ImportSettings::default());
     let running = house.start([&feed]).await;
     pass(60).await;
     assert_eq!(
@@ -248,16 +240,8 @@ async fn archives_are_walked_again_after_a_month_a_page_a_minute_and_over_restar
 async fn nobody_walks_again_who_is_told_not_to() {
     let blog = Blog::new();
     let (house, feed) = blog.house().await;
-    let import = Some(ImportSettings {
-        again_secs: 0,
-        ..ImportSettings::default()
-    });
-    let running = house
-        .start([&FeedSpec {
-            import,
-            ..feed.clone()
-        }])
-        .await;
+    let feed = feed.with(|feed| feed.import.again_secs = 0);
+    let running = house.start([&feed]).await;
     pass(4 * AGAIN).await;
     assert_eq!(archives_asked(&house, 0).len(), READ + PROOF);
     running.stop().await;

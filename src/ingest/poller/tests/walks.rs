@@ -34,10 +34,7 @@ fn house(answer: impl Fn(&str, usize) -> Scripted + Clone + Send + Sync + 'stati
 
 async fn with_import(house: &House, import: ImportSettings) -> FeedSpec {
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    FeedSpec {
-        import: Some(import),
-        ..feed
-    }
+    feed.with(|feed| feed.import = import)
 }
 
 async fn titles(house: &House, feed: FeedNo) -> Vec<String> {
@@ -251,10 +248,7 @@ async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
     let running = house.start([&feed]).await;
     pass(30).await;
     running.stop().await;
-    let feed = FeedSpec {
-        import: Some(ImportSettings::default()),
-        ..feed
-    };
+    let feed = feed.with(|feed| feed.import = ImportSettings::default());
     let running = house.start([&feed]).await;
     pass(HOUR + 60).await;
     is(

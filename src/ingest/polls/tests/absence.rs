@@ -2,14 +2,11 @@
 //! validators, and what that proves.
 
 use super::*;
-use crate::{
-    feed::{
-        absence::{Coverage, WindowEvent},
-        item::{Content, Item, Reason},
-        observation_record::ObservationRecord,
-        page::PageQuery,
-    },
-    ingest::DeletionSettings,
+use crate::feed::{
+    absence::{Coverage, WindowEvent},
+    item::{Content, Item, Reason},
+    observation_record::ObservationRecord,
+    page::PageQuery,
 };
 use http::Response;
 use std::time::Duration;
@@ -173,13 +170,7 @@ async fn a_short_document_that_is_audited_confirms_nothing() {
     // against it.
     let house = publisher(&["zyxwvutsrq", "zyxwvutrqp", "zyxw"]);
     let feed = house.feed("blog", URL, 3600, 3600).await;
-    let feed = FeedSpec {
-        deletions: DeletionSettings {
-            permalink_checks: false,
-            ..feed.deletions
-        },
-        ..feed
-    };
+    let feed = feed.with(|feed| feed.deletions.permalink_checks = false);
     let (_, told) = watch(&house, &feed, 60).await;
     assert_eq!(told, "pqrstuvwxyz gone 0");
     assert_eq!(

@@ -45,13 +45,12 @@ fn house_of(new: &'static str) -> House {
 
 /// The feed at another URL, as a reload makes it, and its poll state.
 fn moved(feed: &FeedSpec, state: &PollState, url: &str) -> (FeedSpec, PollState) {
-    let feed = FeedSpec {
-        url: Url::parse(url).unwrap(),
-        ..feed.clone()
-    };
+    let feed = feed
+        .clone()
+        .with(|feed| feed.url = Url::parse(url).unwrap());
     let state = state
         .clone()
-        .under(url, &feed.policy, Stamp::from_secs(START_SECS));
+        .under(url, &feed.policy(), Stamp::from_secs(START_SECS));
     (feed, state)
 }
 
@@ -104,7 +103,7 @@ async fn a_document_that_shares_nothing_is_not_stored_until_the_operator_accepts
         let resumed = polled
             .state
             .clone()
-            .resumed(NEW_URL, &feed.policy, house.context.now());
+            .resumed(NEW_URL, &feed.policy(), house.context.now());
         polled = house.poll(&feed, &resumed).await;
     }
     let accepted = polled.state.clone().consented().unwrap();

@@ -180,10 +180,7 @@ async fn an_entry_that_never_rests_is_committed_once_a_day() {
 async fn a_resource_is_there_to_change_with_every_poll() {
     let house = House::new(|n, _| ready(ok(String::leak(format!("{n} degrees")))));
     let spec = house.feed("weather", URL, 3600, 3600).await;
-    let feed = FeedSpec {
-        format: crate::ingest::DocumentFormat::Resource,
-        ..spec
-    };
+    let feed = spec.with(|feed| feed.format = crate::ingest::DocumentFormat::Resource);
     let state = hourly(&house, &feed, PollState::unpolled(URL), 60).await;
     assert_eq!(
         (

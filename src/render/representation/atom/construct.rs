@@ -1,4 +1,4 @@
-//! The constructs of Atom that feeds and entries share: text, people, categories; not where they
+//! The constructs of Atom that feeds and entries share: text and categories; not where they
 //! stand.
 
 use super::declared::declared;
@@ -7,7 +7,7 @@ use crate::{
     render::{
         document::Audience,
         text::ShownText,
-        values::{People, Tags},
+        values::Tags,
         xhtml,
         xml::{self, Xml, push_text},
     },
@@ -46,21 +46,6 @@ pub(super) fn text_some(
     if let Some(text) = text {
         self::text(xml, name, text.marked(), audience);
     }
-}
-
-/// Writes people, and tells whether there were any. Atom wants a name: an address has to do when
-/// there is none.
-pub(super) fn people(xml: &mut Xml, role: &str, people: People<'_>) -> bool {
-    let mut any = false;
-    for person in people.iter() {
-        any = true;
-        xml.open(role, &[]);
-        xml.leaf("name", &[], person.name);
-        xml.leaf_some("uri", person.url());
-        xml.leaf_some("email", person.email());
-        xml.close(role);
-    }
-    any
 }
 
 pub(super) fn categories(xml: &mut Xml, tags: Tags<'_>) {

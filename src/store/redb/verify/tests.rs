@@ -244,6 +244,85 @@ async fn every_flipped_bit_is_noticed_or_changes_nothing_and_none_ends_the_proce
     );
 }
 
+/// The first bytes of a file, which every commit changes.
+const HEAD_BYTES: usize = 320;
+/// The flags among them.
+const FLAGS_AT: usize = 9;
+/// The flag that names the commit in force.
+const FLAG_OF_COMMIT: u8 = 0;
+
+/// Bits of the head that are flipped: of each byte one, of the flags and the geometry all; with
+/// `EVERFEED_FLIPS` every one.
+fn bits_of_head() -> impl Iterator<Item = (usize, u8)> {
+    let all = flips() >= 1_000;
+    (0..HEAD_BYTES).flat_map(move |at| {
+        let whole = all || (FLAGS_AT..36).contains(&at);
+        (0..8u8)
+            .filter(move |bit| whole || usize::from(*bit) == at % 8)
+            .map(move |bit| (at, bit))
+    })
+}
+
+/// Flips the bits of a file's head one by one, and tells those that `verify` only doubts.
+async fn doubted_bits(folder: &Path, sound: &[u8]) -> Vec<(usize, u8)> {
+    let flipped = folder.join("flipped.redb");
+    fs::write(&flipped, sound).unwrap();
+    let report = verify(&flipped).unwrap();
+    assert!(report.is_sound() && report.doubt.is_none(), "{report}");
+    let expected = answers(&flipped).await.unwrap();
+    let (mut noticed, mut harmless, mut doubted) = (0, 0, Vec::new());
+    for (at, bit) in bits_of_head() {
+        let mut bytes = sound.to_vec();
+        bytes[at] ^= 1 << bit;
+        fs::write(&flipped, &bytes).unwrap();
+        let report = verify(&flipped);
+        assert_eq!(fs::read(&flipped).unwrap(), bytes, "verify writes nothing");
+        let is_noticed = report.as_ref().map_or(true, |report| !report.is_sound());
+        let is_doubted = report.is_ok_and(|report| report.doubt.is_some());
+        match answers(&flipped).await {
+            _ if is_noticed => noticed += 1,
+            Ok(told) if told == expected => harmless += 1,
+            _ if is_doubted => doubted.push((at, bit)),
+            Ok(_) => panic!("bit {bit} of byte {at} changes an answer and is not noticed"),
+            Err(error) => panic!("bit {bit} of byte {at} is an error in serving only: {error}"),
+        }
+    }
+    println!("head: {noticed} noticed by verify, {harmless} without effect, doubted {doubted:?}");
+    assert!(
+        noticed > 0 && harmless > 0,
+        "{noticed} noticed, {harmless} harmless"
+    );
+    doubted
+}
+
+#[tokio::test]
+async fn a_flipped_bit_of_the_head_hides_no_commit_after_a_clean_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    filled(&path).await;
+    let store = reopen(&path).unwrap();
+    let feed = store.feed(FeedNo(1)).await.unwrap();
+    store.commit(commit(&feed, vec![add(40)])).await.unwrap();
+    store.close().await.unwrap();
+    let doubted = doubted_bits(folder.path(), &fs::read(&path).unwrap()).await;
+    assert_eq!(doubted, []);
+}
+
+#[tokio::test]
+async fn a_flipped_bit_of_the_head_hides_no_commit_in_silence_after_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    filled(&path).await;
+    let store = reopen(&path).unwrap();
+    let feed = store.feed(FeedNo(1)).await.unwrap();
+    store.commit(commit(&feed, vec![add(40)])).await.unwrap();
+    // A process that is killed now leaves this.
+    let killed = fs::read(&path).unwrap();
+    store.close().await.unwrap();
+    let doubted = doubted_bits(folder.path(), &killed).await;
+    assert_eq!(doubted, [(FLAGS_AT, FLAG_OF_COMMIT)]);
+}
+
 /// Changes a file behind the store's back.
 fn tamper(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
     let database = redb::Database::create(path).unwrap();

@@ -1,0 +1,134 @@
+//! The component: the service, and the supervisor that keeps a stream open for it; not what they
+//! do.
+
+use super::{
+    connect,
+    parts::{ConnectionState, Parts},
+    push::Pusher,
+    service::Service,
+    shown::ShownPages,
+    subscribers::{Room, Subscribers},
+    supervisor::{Connect, Supervisor},
+};
+use crate::feed::{record::FeedNo, stamp::Stamp};
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+/// Seconds after which the stored subscriptions are read once more, where they could not be.
+const LOAD_AGAIN_SECS: u64 = 5;
+
+/// A component of a server of XMPP.
+pub struct Component {
+    jid: String,
+    supervisor: Supervisor,
+    pusher: Pusher,
+}
+
+impl Component {
+    /// The component of a configuration; `None` where XMPP is off.
+    ///
+    /// # Errors
+    /// The secret or a certificate cannot be read.
+    pub fn new(parts: Parts) -> io::Result<Option<Self>> {
+        if !parts.config.is_on() {
+            return Ok(None);
+        }
+        let connect = connect::connect(&parts.config)?;
+        Ok(Some(Self::over(parts, connect)?))
+    }
+
+    /// A component whose connections are made so.
+    pub(super) fn over(parts: Parts, connect: Connect) -> io::Result<Self> {
+        let Parts {
+            config,
+            readers,
+            store,
+            gate,
+            notify,
+            clock,
+            metrics,
+        } = parts;
+        let jid = config.jid.clone().unwrap_or_default();
+        let pages = Arc::new(ShownPages::new(readers, config.stanza_bytes_max));
+        let room = Room {
+            subscriptions_max: config.subscriptions_max,
+            per_jid_max: config.subscriptions_per_jid_max,
+        };
+        let subscribers = Arc::new(Subscribers::new(store.clone(), room));
+        let service = Arc::new(Service {
+            jid: jid.clone(),
+            store: store.clone(),
+            gate: gate.clone(),
+            pages: pages.clone(),
+            subscribers: subscribers.clone(),
+            clock: clock.clone(),
+        });
+        let outbox = watch::Sender::new(None);
+        let pusher = Pusher {
+            jid: jid.clone(),
+            subscribers: subscribers.clone(),
+            pages,
+            store,
+            gate,
+            notify,
+            clock: clock.clone(),
+            metrics: metrics.clone(),
+            outbox: outbox.subscribe(),
+            messages: AtomicU64::new(0),
+            nonce: rand::random(),
+        };
+        let beginning = ConnectionState::beginning(Stamp::from_micros(clock.now_us()));
+        let supervisor = Supervisor {
+            jid: jid.clone(),
+            server: config.server.clone().unwrap_or_default(),
+            secret: config.secret()?,
+            connect,
+            service,
+            subscribers,
+            clock,
+            metrics,
+            jitter: rand::random,
+            outbox,
+            state: watch::Sender::new(beginning),
+        };
+        Ok(Self {
+            jid,
+            supervisor,
+            pusher,
+        })
+    }
+
+    /// The address of the component.
+    pub fn jid(&self) -> &str {
+        &self.jid
+    }
+
+    /// State of the connection.
+    pub fn state(&self) -> ConnectionState {
+        self.supervisor.state.borrow().clone()
+    }
+
+    /// The number of subscriptions of each feed that has any.
+    pub fn counts(&self) -> HashMap<FeedNo, usize> {
+        self.supervisor.subscribers.counts()
+    }
+
+    /// Takes up the stored subscriptions, and serves until `stop`.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        while let Err(error) = self.supervisor.subscribers.load().await {
+            warn!("The stored subscriptions of XMPP could not be read: {error}");
+            let wait = sleep(Duration::from_secs(LOAD_AGAIN_SECS));
+            if stop.run_until_cancelled(wait).await.is_none() {
+                return;
+            }
+        }
+        tokio::join!(self.supervisor.run(&stop), self.pusher.run(&stop));
+    }
+}

@@ -1,0 +1,526 @@
+//! Pushes: whoever is subscribed is sent what stands behind its position, as soon as there is a
+//! stream and something to send; not how a message is written, and not who may subscribe.
+
+use super::{
+    notice::{self, Envelope, PushHeaders},
+    shown::{ShownItem, ShownPages, Wanted},
+    stream::{self, Outbox, StreamGone},
+    subscribers::{Subscriber, Subscribers},
+};
+use crate::{
+    catalog::{CatalogSnapshot, ReadGate},
+    clock::Clock,
+    feed::{
+        filter::Filter,
+        order::Order,
+        record::{FeedNo, Head},
+        stamp::Stamp,
+        view::View,
+    },
+    notify::Notify,
+    readers::ReadError,
+    store::{Store, StoreError, SubscriptionNo, subscriptions::Acknowledged},
+    telemetry::Metrics,
+};
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    sync::watch,
+    time::{MissedTickBehavior, interval, sleep},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+/// Items at most that one is sent who is behind; beyond that the newest alone, by which it sees
+/// that it has to read.
+pub(super) const ITEMS_BEHIND_MAX: usize = 100;
+/// Seconds between two looks at leases.
+const LEASES_SECS: u64 = 60;
+/// Seconds after a failure of the store before a feed is read again.
+const OURS_SECS: u64 = 5;
+
+/// Pushes to all subscribers.
+pub(super) struct Pusher {
+    pub(super) jid: String,
+    pub(super) subscribers: Arc<Subscribers>,
+    pub(super) pages: Arc<ShownPages>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) gate: ReadGate,
+    pub(super) notify: Arc<Notify>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) metrics: Metrics,
+    pub(super) outbox: watch::Receiver<Option<Outbox>>,
+    /// Number of messages so far, and chance: together their ids.
+    pub(super) messages: AtomicU64,
+    pub(super) nonce: u64,
+}
+
+/// A feed that has moved, or may not be watched any more.
+type Moved = BoxFuture<'static, (FeedNo, Option<watch::Receiver<Head>>)>;
+
+/// Feeds that are read for subscribers, and who reads each.
+#[derive(Default)]
+struct Plan {
+    readers: HashMap<FeedNo, BTreeSet<SubscriptionNo>>,
+    /// The feed that is read for each.
+    read_for: HashMap<SubscriptionNo, FeedNo>,
+    watched: HashSet<FeedNo>,
+    moves: FuturesUnordered<Moved>,
+    /// Feeds that may hold something new.
+    due: BTreeSet<FeedNo>,
+}
+
+/// Subscribers who are sent the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Group {
+    order: Order,
+    filter: Filter,
+    acked: String,
+    since: String,
+}
+
+/// The items that a group is sent.
+struct Behind {
+    items: Vec<ShownItem>,
+    /// The cursor before the first of them.
+    previous: String,
+    total: Option<u64>,
+    /// The position after them, where it moves.
+    to: Option<String>,
+    /// The cursor up to which nothing more is shown.
+    looked: Option<String>,
+    /// True where items were left out.
+    has_gap: bool,
+}
+
+/// The end of a push that did not end well.
+enum PushFault {
+    Gone,
+    Store(StoreError),
+}
+
+impl From<StreamGone> for PushFault {
+    fn from(StreamGone: StreamGone) -> Self {
+        Self::Gone
+    }
+}
+
+impl Pusher {
+    /// Pushes until `stop`.
+    pub(super) async fn run(&self, stop: &CancellationToken) {
+        let mut plan = Plan::default();
+        let mut outbox = self.outbox.clone();
+        let (mut catalog, mut accounts) = (self.gate.catalog.watch(), self.gate.auth.watch());
+        let mut leases = interval(Duration::from_secs(LEASES_SECS));
+        leases.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.look_at(&mut plan, self.subscribers.feeds()).await;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                changed = outbox.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    plan.due.extend(plan.readers.keys());
+                    self.look_at(&mut plan, self.subscribers.feeds()).await;
+                }
+                Ok(()) = catalog.changed() => self.look_at(&mut plan, self.subscribers.feeds()).await,
+                Ok(()) = accounts.changed() => self.look_at(&mut plan, self.subscribers.feeds()).await,
+                () = self.subscribers.bell.notified() => {
+                    for (subscriber, why) in self.subscribers.take_ending() {
+                        self.metrics.xmpp_push("ended");
+                        self.subscribers.end_for(&subscriber, why).await;
+                    }
+                    self.look_at(&mut plan, self.subscribers.take_new()).await;
+                }
+                Some(moved) = plan.moves.next() => plan.note(moved),
+                _ = leases.tick() => self.keep_leases().await,
+            }
+            while let Some(Some(moved)) = plan.moves.next().now_or_never() {
+                plan.note(moved);
+            }
+            let pushing = self.push_due(&mut plan);
+            if stop.run_until_cancelled(pushing).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Looks who reads which feed for the subscribers of some, and ends those that may read nothing
+    /// or whose feed is no more.
+    async fn look_at(&self, plan: &mut Plan, feeds: Vec<FeedNo>) {
+        let catalog = self.gate.catalog.snapshot();
+        for feed in feeds {
+            for subscriber in self.subscribers.of_feed(feed) {
+                match self.read_for(&catalog, &subscriber) {
+                    Some(read) => plan.put(subscriber.no, read, &self.notify),
+                    None => self.withdraw(plan, &catalog, &subscriber).await,
+                }
+            }
+        }
+    }
+
+    /// The feed that is read for a subscriber now, by what its address may see (XMPP-56).
+    fn read_for(&self, catalog: &CatalogSnapshot, subscriber: &Subscriber) -> Option<FeedNo> {
+        let feed = catalog.feed_no(subscriber.feed)?;
+        let bare = subscriber.jid.to_bare();
+        let principal = self.gate.auth.accounts().by_jid(bare.as_str());
+        catalog.read_by(feed, Some(&principal))
+    }
+
+    /// Ends a subscription whose feed is no more, or not for its address any more, and says so once
+    /// there is a stream (XMPP-55).
+    async fn withdraw(&self, plan: &mut Plan, catalog: &CatalogSnapshot, subscriber: &Subscriber) {
+        plan.take(subscriber.no);
+        let Some(outbox) = self.outbox.borrow().clone() else {
+            return;
+        };
+        let (to, id) = (subscriber.jid.to_string(), self.message_id());
+        let envelope = Envelope {
+            from: &self.jid,
+            to: &to,
+            id: &id,
+        };
+        let (told, why) = match catalog.feed_no(subscriber.feed) {
+            Some(_) => (
+                notice::ended(envelope, &subscriber.node),
+                "the address may not read it any more",
+            ),
+            None => (
+                notice::deleted(envelope, &subscriber.node),
+                "the feed was removed",
+            ),
+        };
+        if outbox.push(told).await.is_ok() {
+            self.metrics.xmpp_push("ended");
+            self.subscribers.end_for(subscriber, why).await;
+        }
+    }
+
+    /// Ends what is over, and asks addresses whether they are there.
+    async fn keep_leases(&self) {
+        let now = Stamp::from_micros(self.clock.now_us());
+        let leases = self.subscribers.keep_leases(now).await;
+        for subscriber in &leases.over {
+            self.subscribers
+                .end_for(subscriber, "its lease is over")
+                .await;
+        }
+        let Some(outbox) = self.outbox.borrow().clone() else {
+            return;
+        };
+        for subscriber in &leases.to_ask {
+            let id = probe_id(subscriber.no);
+            let question = stream::ping(&self.jid, subscriber.jid.as_str(), &id);
+            if outbox.answer(&question).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Pushes what is due, while there is a stream.
+    async fn push_due(&self, plan: &mut Plan) {
+        let Some(outbox) = self.outbox.borrow().clone() else {
+            return;
+        };
+        while let Some(feed) = plan.due.first().copied() {
+            let Some(numbers) = plan.readers.get(&feed) else {
+                plan.due.remove(&feed);
+                continue;
+            };
+            let numbers: Vec<_> = numbers.iter().copied().collect();
+            match self.push_feed(feed, &numbers, &outbox).await {
+                Ok(()) => {
+                    plan.due.remove(&feed);
+                }
+                // Everything is due again with the next stream.
+                Err(PushFault::Gone) => return,
+                Err(PushFault::Store(error)) => {
+                    warn!("Pushes over XMPP wait for the store: {error}");
+                    plan.due.remove(&feed);
+                    plan.moves.push(Box::pin(async move {
+                        sleep(Duration::from_secs(OURS_SECS)).await;
+                        (feed, None)
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Pushes what a feed holds to those who read it.
+    async fn push_feed(
+        &self,
+        feed: FeedNo,
+        numbers: &[SubscriptionNo],
+        outbox: &Outbox,
+    ) -> Result<(), PushFault> {
+        let catalog = self.gate.catalog.snapshot();
+        let mut groups: HashMap<Group, Vec<Subscriber>> = HashMap::new();
+        for subscriber in self.subscribers.those(numbers) {
+            // Once more at the moment of the push (XMPP-56).
+            if self.read_for(&catalog, &subscriber) != Some(feed) {
+                continue;
+            }
+            let Some(acked) = &subscriber.acked else {
+                self.settle(feed, &subscriber).await?;
+                continue;
+            };
+            let group = Group {
+                order: subscriber.order,
+                filter: subscriber.filter.clone(),
+                acked: acked.clone(),
+                since: subscriber.looked.clone().unwrap_or_else(|| acked.clone()),
+            };
+            groups.entry(group).or_default().push(subscriber);
+        }
+        for (group, subscribers) in groups {
+            let behind = match self.behind(feed, &group).await {
+                Ok(behind) => behind,
+                Err(ReadError::Store(error)) if error.is_of_one_feed() => continue,
+                Err(ReadError::NotReady | ReadError::UnknownFeed | ReadError::UnknownArchive) => {
+                    continue;
+                }
+                Err(error) => {
+                    return Err(PushFault::Store(StoreError::Away(error.to_string())));
+                }
+            };
+            self.send(&behind, &subscribers, outbox).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives a subscription that was made before its feed was served its first position.
+    async fn settle(&self, feed: FeedNo, subscriber: &Subscriber) -> Result<(), PushFault> {
+        let record = self.store.feed(feed).await.map_err(PushFault::Store)?;
+        let Some(first) = &record.completeness.first_cursor else {
+            return Ok(());
+        };
+        let settled = self.subscribers.settle(subscriber.no, first).await;
+        settled.map_err(PushFault::Store)
+    }
+
+    // Decides: What is pushed over XMPP, and what after an outage?
+    /// The items behind the position of a group: all, or the newest alone where they are too many.
+    async fn behind(&self, feed: FeedNo, group: &Group) -> Result<Behind, ReadError> {
+        let view = View::all(feed, group.order).filtered(group.filter.clone());
+        let mut behind = Behind {
+            items: Vec::new(),
+            previous: group.acked.clone(),
+            total: None,
+            to: None,
+            looked: None,
+            has_gap: false,
+        };
+        let mut since = group.since.clone();
+        loop {
+            let wanted = Wanted::First {
+                since: format!("cursor:{since}"),
+                until: String::new(),
+            };
+            let left = ITEMS_BEHIND_MAX + 1 - behind.items.len();
+            let page = self.pages.read(view.clone(), &wanted, left).await?;
+            behind.items.extend(page.items.iter().cloned());
+            if behind.items.len() > ITEMS_BEHIND_MAX {
+                return self.newest(view, behind).await;
+            }
+            behind.total = page.total;
+            behind.looked.clone_from(&page.scanned);
+            let is_further = page.last_cursor != since;
+            if !page.more || !is_further {
+                behind.to = behind.items.last().map(|last| last.cursor.clone());
+                return Ok(behind);
+            }
+            since.clone_from(&page.last_cursor);
+        }
+    }
+
+    /// The newest item alone, behind the one before it.
+    async fn newest(&self, view: View, behind: Behind) -> Result<Behind, ReadError> {
+        let last = |until: String| Wanted::Last { until };
+        let newest = self
+            .pages
+            .read(view.clone(), &last(String::new()), 1)
+            .await?;
+        let Some(item) = newest.items.last().cloned() else {
+            return Ok(behind);
+        };
+        let until = format!("cursor:{}", item.cursor);
+        let before = self.pages.read(view, &last(until), 1).await?;
+        let previous = before.items.last().map(|before| before.cursor.clone());
+        Ok(Behind {
+            to: Some(item.cursor.clone()),
+            items: vec![item],
+            previous: previous.unwrap_or_default(),
+            total: newest.total,
+            looked: None,
+            has_gap: true,
+        })
+    }
+
+    /// Sends a group what it is behind, and keeps its new position once that is written.
+    async fn send(
+        &self,
+        behind: &Behind,
+        subscribers: &[Subscriber],
+        outbox: &Outbox,
+    ) -> Result<(), PushFault> {
+        let Some(to) = &behind.to else {
+            for subscriber in subscribers {
+                let looked = behind.looked.clone();
+                self.subscribers
+                    .change(subscriber.no, |it| it.looked = looked);
+            }
+            return Ok(());
+        };
+        for subscriber in subscribers {
+            let address = subscriber.jid.to_string();
+            let mut previous = behind.previous.as_str();
+            for item in &behind.items {
+                let id = self.message_id();
+                let envelope = Envelope {
+                    from: &self.jid,
+                    to: &address,
+                    id: &id,
+                };
+                let headers = PushHeaders {
+                    total: behind.total,
+                    previous,
+                    last: &item.cursor,
+                };
+                let (node, has_payload) = (&subscriber.node, subscriber.has_payload);
+                let message = notice::push(envelope, node, item, has_payload, headers);
+                outbox.push(message).await?;
+                previous = &item.cursor;
+            }
+        }
+        outbox.pushes_written().await?;
+        self.acknowledge(to, behind, subscribers).await;
+        let sent = behind.items.len() as u64 * subscribers.len() as u64;
+        self.metrics.xmpp_pushes("written", sent);
+        if behind.has_gap {
+            self.metrics.xmpp_pushes("gap", subscribers.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Keeps the position of subscribers who were sent everything up to a cursor. Where the store
+    /// does not take it now, it takes it with the next.
+    async fn acknowledge(&self, to: &str, behind: &Behind, subscribers: &[Subscriber]) {
+        let acknowledged = |subscriber: &Subscriber| Acknowledged {
+            subscription: subscriber.no,
+            from: subscriber.saved.clone().unwrap_or_default(),
+            to: to.to_owned(),
+            on_behalf_of: None,
+            scanned: behind.looked.clone(),
+        };
+        let all = subscribers.iter().map(acknowledged).collect();
+        let moved = match self.store.acknowledge(all).await {
+            Ok(moved) => moved,
+            Err(error) => {
+                warn!("Positions over XMPP could not be saved: {error}");
+                vec![false; subscribers.len()]
+            }
+        };
+        for (subscriber, moved) in subscribers.iter().zip(moved) {
+            let mut saved = Some(to.to_owned());
+            if !moved {
+                saved = match self.store.subscription(subscriber.no).await {
+                    Ok(Some((_, progress))) => progress.acked,
+                    Ok(None) => {
+                        self.subscribers.forget(subscriber.no);
+                        continue;
+                    }
+                    Err(_) => subscriber.saved.clone(),
+                };
+            }
+            self.subscribers.change(subscriber.no, |it| {
+                it.acked = Some(to.to_owned());
+                it.looked.clone_from(&behind.looked);
+                it.saved = saved;
+            });
+        }
+    }
+
+    /// An id that no message before had.
+    fn message_id(&self) -> String {
+        let count = self.messages.fetch_add(1, Ordering::Relaxed);
+        format!("{:x}-{count:x}", self.nonce)
+    }
+}
+
+const PROBE: &str = "probe-";
+
+fn probe_id(no: SubscriptionNo) -> String {
+    format!("{PROBE}{}", no.0)
+}
+
+/// The subscription whose address answers a question with this id.
+pub(super) fn probed(id: &str) -> Option<SubscriptionNo> {
+    id.strip_prefix(PROBE)?.parse().ok().map(SubscriptionNo)
+}
+
+impl Plan {
+    /// Puts a subscriber to the feed that is read for it, which is due.
+    fn put(&mut self, no: SubscriptionNo, read: FeedNo, notify: &Notify) {
+        if self.read_for.get(&no) != Some(&read) {
+            self.take(no);
+            self.read_for.insert(no, read);
+            self.readers.entry(read).or_default().insert(no);
+            self.due.insert(read);
+        }
+        if self.watched.insert(read) {
+            match notify.watch(read) {
+                Some(changes) => self.moves.push(next_move(read, changes)),
+                None => {
+                    self.watched.remove(&read);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, no: SubscriptionNo) {
+        let Some(read) = self.read_for.remove(&no) else {
+            return;
+        };
+        if let Some(readers) = self.readers.get_mut(&read) {
+            readers.remove(&no);
+            if readers.is_empty() {
+                self.readers.remove(&read);
+            }
+        }
+    }
+
+    /// Notes that a feed has moved, and waits for its next move as long as somebody reads it.
+    fn note(&mut self, (feed, changes): (FeedNo, Option<watch::Receiver<Head>>)) {
+        self.due.insert(feed);
+        match changes {
+            Some(changes) if self.readers.contains_key(&feed) => {
+                self.moves.push(next_move(feed, changes));
+            }
+            Some(_) => {
+                self.watched.remove(&feed);
+            }
+            // A look after a pause, beside the watch.
+            None => {}
+        }
+    }
+}
+
+/// The next move of a feed.
+fn next_move(feed: FeedNo, mut changes: watch::Receiver<Head>) -> Moved {
+    Box::pin(async move {
+        match changes.changed().await {
+            Ok(()) => (feed, Some(changes)),
+            // It was forgotten: the catalog says so, too.
+            Err(_) => std::future::pending().await,
+        }
+    })
+}

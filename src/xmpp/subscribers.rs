@@ -1,0 +1,571 @@
+//! Subscriptions of addresses of XMPP, in memory and in the store: how they are made, found, renewed
+//! and ended; not what is pushed to them.
+
+use super::{fault::of_store, node::Node, stanza::Failure, stanza_error::StanzaError};
+use crate::{
+    feed::{filter::Filter, order::Order, record::FeedNo, stamp::Stamp, view::View},
+    locks::lock,
+    render::Representation,
+    store::{
+        Store, StoreError, Subscription, SubscriptionNo, listing,
+        subscriptions::{
+            Intent, Lease, LeaseTerms, NewSubscription, Pending, Progress, Start, Target,
+            XmppTarget,
+        },
+    },
+};
+use futures_util::TryStreamExt as _;
+use jid::Jid;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard},
+};
+use tokio::sync::Notify as Bell;
+use tracing::{info, warn};
+
+/// Seconds of the lease of an address with a resource, which is asked before its end if it is
+/// there.
+pub(super) const FULL_LEASE_SECS: u64 = 86_400;
+/// Seconds of the lease of a bare address, which everything that it asks for renews.
+pub(super) const BARE_LEASE_SECS: u64 = 2_592_000;
+/// Seconds before the end of a lease from which on an address with a resource is asked.
+pub(super) const PROBE_SECS: u64 = 3_600;
+/// Messages in a row that may come back before a subscription ends.
+const BOUNCES_MAX: u32 = 20;
+
+/// A subscription.
+#[derive(Clone, Debug)]
+pub(super) struct Subscriber {
+    pub(super) no: SubscriptionNo,
+    pub(super) jid: Jid,
+    /// The feed that was asked for by name.
+    pub(super) feed: FeedNo,
+    pub(super) order: Order,
+    pub(super) filter: Filter,
+    pub(super) has_payload: bool,
+    /// The node as the subscriber spelt it.
+    pub(super) node: String,
+    pub(super) topic: String,
+    /// The cursor up to which everything was written; `None` until the feed is served.
+    pub(super) acked: Option<String>,
+    /// The same as the store has it.
+    pub(super) saved: Option<String>,
+    /// The cursor up to which a filter hid everything behind that.
+    pub(super) looked: Option<String>,
+    pub(super) lease_until: Stamp,
+    bounces: u32,
+    /// Time of the last question whether the address is there.
+    pub(super) probed_at: Option<Stamp>,
+}
+
+/// Bounds on subscriptions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) subscriptions_max: usize,
+    pub(super) per_jid_max: usize,
+}
+
+/// All subscriptions.
+pub(super) struct Subscribers {
+    store: Arc<dyn Store>,
+    room: Room,
+    table: Mutex<Table>,
+    /// Rings when the table has changed.
+    pub(super) bell: Bell,
+}
+
+#[derive(Default)]
+struct Table {
+    is_loaded: bool,
+    all: HashMap<SubscriptionNo, Subscriber>,
+    by_key: HashMap<Key, Option<SubscriptionNo>>,
+    by_bare: HashMap<String, HashSet<SubscriptionNo>>,
+    by_feed: HashMap<FeedNo, HashSet<SubscriptionNo>>,
+    /// Feeds with new subscriptions.
+    new_of: HashSet<FeedNo>,
+    /// Bare addresses that asked for something.
+    seen: HashSet<String>,
+    ending: Vec<(SubscriptionNo, &'static str)>,
+}
+
+/// Identity of a subscription: the URI of its node, and its address.
+type Key = (String, String);
+
+impl Table {
+    fn insert(&mut self, subscriber: Subscriber) {
+        let no = subscriber.no;
+        self.by_key.insert(key_of(&subscriber), Some(no));
+        let bare = subscriber.jid.to_bare().to_string();
+        self.by_bare.entry(bare).or_default().insert(no);
+        self.by_feed.entry(subscriber.feed).or_default().insert(no);
+        self.new_of.insert(subscriber.feed);
+        self.all.insert(no, subscriber);
+    }
+
+    fn remove(&mut self, no: SubscriptionNo) -> Option<Subscriber> {
+        let subscriber = self.all.remove(&no)?;
+        self.by_key.remove(&key_of(&subscriber));
+        let bare = subscriber.jid.to_bare().to_string();
+        take_out(&mut self.by_bare, &bare, no);
+        take_out(&mut self.by_feed, &subscriber.feed, no);
+        Some(subscriber)
+    }
+}
+
+fn key_of(subscriber: &Subscriber) -> Key {
+    (subscriber.topic.clone(), subscriber.jid.to_string())
+}
+
+fn take_out<K: std::hash::Hash + Eq>(
+    index: &mut HashMap<K, HashSet<SubscriptionNo>>,
+    key: &K,
+    no: SubscriptionNo,
+) {
+    if let Some(numbers) = index.get_mut(key) {
+        numbers.remove(&no);
+        if numbers.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+/// A subscription that is asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Wish {
+    pub(super) jid: Jid,
+    pub(super) feed: FeedNo,
+    pub(super) node: Node,
+    /// The node as it was spelt.
+    pub(super) spelt: String,
+    /// The URI of the node.
+    pub(super) topic: String,
+}
+
+/// The place that is kept for a subscription while the store makes it.
+struct KeptPlace<'s> {
+    subscribers: &'s Subscribers,
+    key: Key,
+}
+
+impl Drop for KeptPlace<'_> {
+    fn drop(&mut self) {
+        let mut table = self.subscribers.lock();
+        if table.by_key.get(&self.key) == Some(&None) {
+            table.by_key.remove(&self.key);
+        }
+    }
+}
+
+impl Subscribers {
+    /// None yet.
+    pub(super) fn new(store: Arc<dyn Store>, room: Room) -> Self {
+        Self {
+            store,
+            room,
+            table: Mutex::default(),
+            bell: Bell::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        lock(&self.table)
+    }
+
+    /// Takes up what is stored. A row whose making was cut off has no lease, and ends.
+    pub(super) async fn load(&self) -> Result<usize, StoreError> {
+        let mut stored = listing::subscriptions(&*self.store, None);
+        let (mut taken, mut cut) = (Vec::new(), Vec::new());
+        while let Some((sub, progress)) = stored.try_next().await? {
+            if let Target::Xmpp(target) = &sub.target {
+                match of_row(&sub, target, &progress) {
+                    Some(subscriber) => taken.push(subscriber),
+                    None => cut.push(sub.no),
+                }
+            }
+        }
+        drop(stored);
+        for no in cut {
+            self.store.end_subscription(no).await?;
+        }
+        let count = taken.len();
+        let mut table = self.lock();
+        taken.into_iter().for_each(|one| table.insert(one));
+        table.is_loaded = true;
+        Ok(count)
+    }
+
+    // Decides: May an address have one more subscription over XMPP?
+    /// Makes a subscription that begins at a cursor, or tells that it is there already (XMPP-41).
+    pub(super) async fn subscribe(
+        &self,
+        wish: Wish,
+        start: Option<String>,
+        now: Stamp,
+    ) -> Result<(), StanzaError> {
+        let key = (wish.topic.clone(), wish.jid.to_string());
+        {
+            let mut table = self.lock();
+            if !table.is_loaded {
+                return Err(StanzaError::BUSY.saying("everfeed is starting; try again soon"));
+            }
+            match table.by_key.get(&key) {
+                Some(Some(_)) => return Ok(()),
+                Some(None) => return Err(StanzaError::BUSY.saying("it is being made already")),
+                None => {}
+            }
+            let bare = wish.jid.to_bare().to_string();
+            let of_bare = table.by_bare.get(&bare).map_or(0, HashSet::len);
+            if of_bare >= self.room.per_jid_max || table.by_key.len() >= self.room.subscriptions_max
+            {
+                return Err(StanzaError::TOO_MANY_SUBSCRIPTIONS);
+            }
+            table.by_key.insert(key.clone(), None);
+        }
+        let place = KeptPlace {
+            subscribers: self,
+            key,
+        };
+        let made = self.make(&wish, start, now).await;
+        let subscriber = made.map_err(of_store)?;
+        self.lock().insert(subscriber);
+        drop(place);
+        self.bell.notify_one();
+        Ok(())
+    }
+
+    async fn make(
+        &self,
+        wish: &Wish,
+        start: Option<String>,
+        now: Stamp,
+    ) -> Result<Subscriber, StoreError> {
+        let target = XmppTarget::new(wish.jid.as_str(), &wish.spelt);
+        let secs = lease_secs(&wish.jid);
+        let terms = LeaseTerms {
+            secs,
+            auto_refresh: true,
+        };
+        let new = NewSubscription {
+            view: View::all(wish.feed, wish.node.order).filtered(wish.node.filter.clone()),
+            representation: Representation::ATOM.name(),
+            topic: wish.topic.clone(),
+            target: Target::Xmpp(target.clone()),
+            pending: Pending {
+                intent: Intent::Subscribe {
+                    target: Target::Xmpp(target.clone()),
+                    lease: terms,
+                },
+                attempts: 0,
+                next_try: now,
+                give_up_at: now,
+                start: Start::Head(start.clone()),
+                principal: None,
+                scanned: None,
+            },
+        };
+        let made = match self.store.subscribe(new).await {
+            // Left of one whose end could not be stored.
+            Err(StoreError::Subscribed(no)) => match self.store.subscription(no).await? {
+                Some((left, _)) => left,
+                None => return Err(StoreError::UnknownSubscription(no)),
+            },
+            made => made?,
+        };
+        let sub = Subscription {
+            target: Target::Xmpp(target.clone()),
+            lease: Some(Lease {
+                until: now.plus_secs(secs),
+                terms,
+            }),
+            pending: None,
+            ..made
+        };
+        let progress = Progress {
+            acked: start,
+            ..Progress::default()
+        };
+        let kept = (sub.clone(), progress.clone());
+        self.store.change_subscription(kept.0, Some(kept.1)).await?;
+        of_row(&sub, &target, &progress).ok_or(StoreError::UnknownSubscription(sub.no))
+    }
+
+    /// Ends the subscription of an address to a node. True when there was one.
+    pub(super) async fn unsubscribe(&self, topic: &str, jid: &Jid) -> Result<bool, StoreError> {
+        let key = (topic.to_owned(), jid.to_string());
+        let Some(no) = self.lock().by_key.get(&key).copied().flatten() else {
+            return Ok(false);
+        };
+        self.end(no).await?;
+        Ok(true)
+    }
+
+    /// Ends a subscription.
+    pub(super) async fn end(&self, no: SubscriptionNo) -> Result<(), StoreError> {
+        self.store.end_subscription(no).await?;
+        self.lock().remove(no);
+        Ok(())
+    }
+
+    /// Forgets a subscription that the store does not have any more.
+    pub(super) fn forget(&self, no: SubscriptionNo) {
+        self.lock().remove(no);
+    }
+
+    /// The subscriptions of a bare address and of its resources, in the order of their making.
+    pub(super) fn of_bare(&self, bare: &str) -> Vec<Subscriber> {
+        let table = self.lock();
+        let numbers = table.by_bare.get(bare).into_iter().flatten();
+        let mut found: Vec<_> = numbers
+            .filter_map(|no| table.all.get(no).cloned())
+            .collect();
+        found.sort_by_key(|subscriber| subscriber.no);
+        found
+    }
+
+    /// The number of subscriptions to a node.
+    pub(super) fn count_of(&self, feed: FeedNo, topic: &str) -> usize {
+        let table = self.lock();
+        let numbers = table.by_feed.get(&feed).into_iter().flatten();
+        let of_topic = numbers.filter_map(|no| table.all.get(no));
+        of_topic
+            .filter(|subscriber| subscriber.topic == topic)
+            .count()
+    }
+
+    /// The number of subscriptions of each feed that has any.
+    pub(super) fn counts(&self) -> HashMap<FeedNo, usize> {
+        let table = self.lock();
+        let counts = table.by_feed.iter();
+        counts
+            .map(|(feed, numbers)| (*feed, numbers.len()))
+            .collect()
+    }
+
+    /// The feeds that have any.
+    pub(super) fn feeds(&self) -> Vec<FeedNo> {
+        self.lock().by_feed.keys().copied().collect()
+    }
+
+    /// The feeds with new subscriptions since the last call.
+    pub(super) fn take_new(&self) -> Vec<FeedNo> {
+        std::mem::take(&mut self.lock().new_of)
+            .into_iter()
+            .collect()
+    }
+
+    /// The subscriptions of a feed, by number.
+    pub(super) fn of_feed(&self, feed: FeedNo) -> Vec<Subscriber> {
+        let table = self.lock();
+        let numbers = table.by_feed.get(&feed).into_iter().flatten();
+        let mut found: Vec<_> = numbers
+            .filter_map(|no| table.all.get(no).cloned())
+            .collect();
+        found.sort_by_key(|subscriber| subscriber.no);
+        found
+    }
+
+    /// The subscriptions of these numbers that are still there.
+    pub(super) fn those(&self, numbers: &[SubscriptionNo]) -> Vec<Subscriber> {
+        let table = self.lock();
+        numbers
+            .iter()
+            .filter_map(|no| table.all.get(no).cloned())
+            .collect()
+    }
+
+    /// Changes a subscription in memory.
+    pub(super) fn change(&self, no: SubscriptionNo, change: impl FnOnce(&mut Subscriber)) {
+        if let Some(subscriber) = self.lock().all.get_mut(&no) {
+            change(subscriber);
+        }
+    }
+
+    /// Notes that an address asked for something: it is there.
+    pub(super) fn note_seen(&self, bare: &str) {
+        let mut table = self.lock();
+        if table.by_bare.contains_key(bare) {
+            table.seen.insert(bare.to_owned());
+        }
+    }
+
+    // Decides: When does a message that came back end a subscription?
+    /// Notes that a message to an address came back (XMPP-59).
+    pub(super) fn note_bounce(&self, from: &Jid, failure: &Failure) {
+        let conditions = [
+            "item-not-found",
+            "gone",
+            "jid-malformed",
+            "remote-server-not-found",
+        ];
+        let is_final = failure.kind == "cancel" && conditions.contains(&failure.condition.as_str());
+        let mut table = self.lock();
+        let Table {
+            all,
+            by_bare,
+            ending,
+            ..
+        } = &mut *table;
+        let numbers = by_bare.get(from.to_bare().as_str()).into_iter().flatten();
+        for no in numbers {
+            let Some(subscriber) = all.get_mut(no).filter(|it| it.jid == *from) else {
+                continue;
+            };
+            subscriber.bounces += 1;
+            if is_final {
+                ending.push((*no, "its server says that there is no such address"));
+            } else if subscriber.bounces >= BOUNCES_MAX {
+                ending.push((*no, "too many messages to it came back"));
+            }
+        }
+        drop(table);
+        self.bell.notify_one();
+    }
+
+    /// Notes the answer of an address that was asked if it is there.
+    pub(super) fn note_probe(&self, no: SubscriptionNo, from: &Jid, error: Option<&Failure>) {
+        let is_gone = error.is_some_and(|failure| {
+            failure.kind == "cancel" && failure.condition == "service-unavailable"
+        });
+        let is_unsure = error.is_some_and(|failure| failure.kind == "wait");
+        let mut table = self.lock();
+        let Some(subscriber) = table.all.get(&no).filter(|it| it.jid == *from) else {
+            return;
+        };
+        let address = subscriber.jid.to_string();
+        if is_gone {
+            table.ending.push((no, "the address is not there any more"));
+        } else if !is_unsure {
+            table.seen.insert(address);
+        }
+        drop(table);
+        self.bell.notify_one();
+    }
+
+    /// The subscriptions that are to end, each with the reason.
+    pub(super) fn take_ending(&self) -> Vec<(Subscriber, &'static str)> {
+        let mut table = self.lock();
+        let ending = std::mem::take(&mut table.ending);
+        let known = ending.into_iter();
+        known
+            .filter_map(|(no, why)| Some((table.all.get(&no)?.clone(), why)))
+            .collect()
+    }
+
+    // Decides: How long does a subscription over XMPP last?
+    /// Renews the leases of addresses that were seen since the last call, and tells which leases
+    /// are over and which addresses are to be asked if they are there.
+    pub(super) async fn keep_leases(&self, now: Stamp) -> Leases {
+        let (mut leases, mut renewed) = (Leases::default(), Vec::new());
+        {
+            let mut table = self.lock();
+            let Table { all, seen, .. } = &mut *table;
+            for subscriber in all.values_mut() {
+                let secs = lease_secs(&subscriber.jid);
+                let is_seen = if subscriber.jid.is_full() {
+                    seen.contains(subscriber.jid.as_str())
+                } else {
+                    seen.contains(subscriber.jid.to_bare().as_str())
+                };
+                let left = subscriber.lease_until.secs_since(now);
+                if is_seen {
+                    subscriber.bounces = 0;
+                }
+                if is_seen && left < secs - secs / 30 {
+                    subscriber.lease_until = now.plus_secs(secs);
+                    renewed.push(subscriber.no);
+                } else if left == 0 {
+                    leases.over.push(subscriber.clone());
+                } else if subscriber.jid.is_full() && left < PROBE_SECS {
+                    let is_due = |at: Stamp| now.secs_since(at) >= PROBE_SECS / 6;
+                    if subscriber.probed_at.is_none_or(is_due) {
+                        subscriber.probed_at = Some(now);
+                        leases.to_ask.push(subscriber.clone());
+                    }
+                }
+            }
+            seen.clear();
+        }
+        for no in renewed {
+            if let Err(error) = self.renew(no, now).await {
+                warn!("The lease of an address of XMPP could not be saved: {error}");
+            }
+        }
+        leases
+    }
+
+    async fn renew(&self, no: SubscriptionNo, now: Stamp) -> Result<(), StoreError> {
+        let Some((sub, _)) = self.store.subscription(no).await? else {
+            self.lock().remove(no);
+            return Ok(());
+        };
+        let lease = sub.lease.map(|lease| Lease {
+            until: now.plus_secs(lease.terms.secs),
+            ..lease
+        });
+        let sub = Subscription { lease, ..sub };
+        self.store.change_subscription(sub, None).await.map(drop)
+    }
+
+    /// Gives a subscription that was made before its feed was served its first position.
+    pub(super) async fn settle(&self, no: SubscriptionNo, at: &str) -> Result<(), StoreError> {
+        let Some((sub, progress)) = self.store.subscription(no).await? else {
+            self.lock().remove(no);
+            return Ok(());
+        };
+        let progress = Progress {
+            acked: Some(at.to_owned()),
+            ..progress
+        };
+        self.store.change_subscription(sub, Some(progress)).await?;
+        self.change(no, |subscriber| {
+            subscriber.acked = Some(at.to_owned());
+            subscriber.saved = Some(at.to_owned());
+        });
+        Ok(())
+    }
+
+    /// Ends a subscription for a reason, and says so in the log.
+    pub(super) async fn end_for(&self, subscriber: &Subscriber, why: &str) {
+        let (node, host) = (&subscriber.node, subscriber.jid.domain());
+        info!(xmpp.host = %host, "The subscription to `{node}` of an address at {host} ends: {why}");
+        if let Err(error) = self.end(subscriber.no).await {
+            warn!("A subscription of XMPP that has ended could not be removed: {error}");
+        }
+    }
+}
+
+/// Leases at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    pub(super) over: Vec<Subscriber>,
+    pub(super) to_ask: Vec<Subscriber>,
+}
+
+fn lease_secs(jid: &Jid) -> u64 {
+    if jid.is_full() {
+        FULL_LEASE_SECS
+    } else {
+        BARE_LEASE_SECS
+    }
+}
+
+/// A stored subscription; `None` for one without a lease, and for one that names nothing any more.
+fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Option<Subscriber> {
+    let lease = sub.lease?;
+    Some(Subscriber {
+        no: sub.no,
+        jid: Jid::new(target.jid()).ok()?,
+        feed: sub.feed(),
+        order: sub.view.order,
+        filter: sub.view.filter.clone(),
+        has_payload: Node::parse(&target.node).ok()?.has_payload,
+        node: target.node.clone(),
+        topic: sub.topic.clone(),
+        acked: progress.acked.clone(),
+        saved: progress.acked.clone(),
+        looked: progress.scanned.clone(),
+        lease_until: lease.until,
+        bounces: 0,
+        probed_at: None,
+    })
+}

@@ -1,0 +1,275 @@
+//! Keeps a stream open: connects, answers what comes, and begins anew after an end, later and later
+//! while it fails; not what is answered.
+
+use super::{
+    element::Element,
+    frames::Frame,
+    pace::Paces,
+    parts::ConnectionState,
+    push,
+    service::Service,
+    stanza::{Received, Request},
+    stanza_error::StanzaError,
+    stream::{self, AnyConnection, OpenStream, Outbox, StreamEnd},
+    subscribers::Subscribers,
+};
+use crate::{clock::Clock, feed::stamp::Stamp, secret::Secret, telemetry::Metrics};
+use futures_util::future::BoxFuture;
+use std::{io, sync::Arc, time::Duration};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+/// Seconds in which a connection must be there.
+const CONNECT_SECS: u64 = 10;
+/// The wait before the first new try, milliseconds; each further one is twice as long.
+const WAIT_MS_MIN: u64 = 100;
+/// The longest wait between two tries, milliseconds.
+const WAIT_MS_MAX: u64 = 60_000;
+/// The wait after a refusal that only an operator can end, milliseconds.
+const REFUSED_WAIT_MS: u64 = 30_000;
+/// A stream that lasted so many seconds was a good one: the waits begin anew.
+const GOOD_SECS: u64 = 30;
+/// Answers under way at once at most.
+const ANSWERS_MAX: usize = 16;
+
+/// Makes a connection to the server.
+pub(super) type Connect =
+    Arc<dyn Fn() -> BoxFuture<'static, io::Result<AnyConnection>> + Send + Sync>;
+
+/// Everything that a stream needs.
+pub(super) struct Supervisor {
+    pub(super) jid: String,
+    /// The server, for the log.
+    pub(super) server: String,
+    pub(super) secret: Secret,
+    pub(super) connect: Connect,
+    pub(super) service: Arc<Service>,
+    pub(super) subscribers: Arc<Subscribers>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) metrics: Metrics,
+    /// A part of 1 by which waits are made longer, so that components do not come all at once.
+    pub(super) jitter: fn() -> f64,
+    /// The way to the server, while there is one.
+    pub(super) outbox: watch::Sender<Option<Outbox>>,
+    pub(super) state: watch::Sender<ConnectionState>,
+}
+
+impl ConnectionState {
+    /// Before the first try.
+    pub(super) fn beginning(now: Stamp) -> Self {
+        Self {
+            is_online: false,
+            since: now,
+            streams: 0,
+            fault: None,
+        }
+    }
+}
+
+impl StreamEnd {
+    // Decides: Which end of a stream needs an operator?
+    /// True where another try will end in the same way, until somebody changes a configuration.
+    fn needs_operator(&self) -> bool {
+        let conditions = [
+            "not-authorized",
+            "host-unknown",
+            "conflict",
+            "invalid-namespace",
+        ];
+        matches!(self, Self::Refused { condition, .. } if conditions.contains(&condition.as_str()))
+    }
+
+    /// The words for the operator.
+    fn told(&self, jid: &str) -> String {
+        let Self::Refused { condition, .. } = self else {
+            return self.to_string();
+        };
+        let remedy = match condition.as_str() {
+            "not-authorized" => {
+                "xmpp.secret is not the secret that the server has for the component"
+            }
+            "host-unknown" => {
+                "the server knows no component of this name; compare xmpp.jid with its configuration"
+            }
+            "conflict" => {
+                "another component of this name is connected; end it, or give one of them another xmpp.jid"
+            }
+            _ => return self.to_string(),
+        };
+        format!("{self}: {remedy} ({jid})")
+    }
+}
+
+impl Supervisor {
+    /// Keeps a stream open until `stop`.
+    pub(super) async fn run(&self, stop: &CancellationToken) {
+        let mut wait_ms = WAIT_MS_MIN;
+        let mut told = String::new();
+        while !stop.is_cancelled() {
+            let began = Instant::now();
+            let end = self.one_stream(stop, &mut told).await;
+            self.outbox.send_replace(None);
+            if end == StreamEnd::Stopped {
+                break;
+            }
+            self.tell(&end, &mut told);
+            let lasted = began.elapsed() >= Duration::from_secs(GOOD_SECS);
+            let was_online = self.state.borrow().is_online;
+            self.note(false, Some(end.told(&self.jid)));
+            if was_online && lasted {
+                wait_ms = WAIT_MS_MIN;
+            }
+            let this_ms = if end.needs_operator() {
+                wait_ms.max(REFUSED_WAIT_MS)
+            } else {
+                wait_ms
+            };
+            let jittered = this_ms as f64 * (1.0 + (self.jitter)() / 4.0);
+            let wait = Duration::from_millis((jittered as u64).min(WAIT_MS_MAX));
+            wait_ms = wait_ms.saturating_mul(2).min(WAIT_MS_MAX);
+            if stop.run_until_cancelled(sleep(wait)).await.is_none() {
+                break;
+            }
+        }
+        self.note(false, Some(StreamEnd::Stopped.to_string()));
+    }
+
+    /// Tells the log of an end, once as long as it is the same.
+    fn tell(&self, end: &StreamEnd, told: &mut String) {
+        let (text, server) = (end.told(&self.jid), &self.server);
+        if *told == text {
+            return;
+        }
+        if end.needs_operator() {
+            error!(xmpp.server = %server, "XMPP is off: {text}. It is tried again every minute at the latest");
+        } else {
+            warn!(xmpp.server = %server, "The stream to {server} is down: {text}. It is tried again");
+        }
+        *told = text;
+    }
+
+    fn note(&self, is_online: bool, fault: Option<String>) {
+        let now = Stamp::from_micros(self.clock.now_us());
+        self.state.send_modify(|state| {
+            if state.is_online != is_online || state.fault.is_none() != fault.is_none() {
+                state.since = now;
+            }
+            state.is_online = is_online;
+            state.streams += u64::from(is_online);
+            state.fault = fault;
+        });
+    }
+
+    async fn one_stream(&self, stop: &CancellationToken, told: &mut String) -> StreamEnd {
+        let opened = match stop.run_until_cancelled(self.open()).await {
+            Some(Ok(opened)) => opened,
+            Some(Err(end)) => return end,
+            None => return StreamEnd::Stopped,
+        };
+        told.clear();
+        info!(xmpp.server = %self.server, "XMPP is served as {}", self.jid);
+        self.note(true, None);
+        self.outbox.send_replace(Some(opened.outbox.clone()));
+        let answering = self.answer_all(opened.incoming, &opened.outbox);
+        tokio::select! {
+            end = opened.stream.run(stop) => end,
+            () = answering => StreamEnd::Closed,
+        }
+    }
+
+    async fn open(&self) -> Result<OpenStream, StreamEnd> {
+        let connecting = timeout(Duration::from_secs(CONNECT_SECS), (self.connect)());
+        let connection = match connecting.await {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return Err(StreamEnd::Broken(error.to_string())),
+            Err(_) => {
+                let text = format!("no connection to {} within {CONNECT_SECS} s", self.server);
+                return Err(StreamEnd::Broken(text));
+            }
+        };
+        stream::open(connection, &self.jid, &self.secret).await
+    }
+
+    /// Answers what comes, until the stream ends.
+    async fn answer_all(&self, mut incoming: mpsc::Receiver<Frame>, outbox: &Outbox) {
+        let mut under_way: JoinSet<String> = JoinSet::new();
+        let mut paces = Paces::default();
+        loop {
+            let frame = tokio::select! {
+                Some(ended) = under_way.join_next() => {
+                    if let Ok(address) = ended {
+                        paces.ended(&address);
+                    }
+                    continue;
+                }
+                frame = incoming.recv(), if under_way.len() < ANSWERS_MAX => frame,
+            };
+            let Some(frame) = frame else {
+                return;
+            };
+            let (stanza, is_whole) = match frame {
+                Frame::Stanza(stanza) => (stanza, true),
+                Frame::TooLarge(head) => (head, false),
+                Frame::Open(_) | Frame::Close => continue,
+            };
+            let request = match Received::of(stanza) {
+                Received::Request(request) => request,
+                Received::Answer(answer) => {
+                    if let Some(no) = push::probed(&answer.id) {
+                        let error = answer.error.as_ref();
+                        self.subscribers.note_probe(no, &answer.from, error);
+                    }
+                    continue;
+                }
+                Received::Bounce(bounce) => {
+                    self.metrics.xmpp_push("bounced");
+                    self.subscribers.note_bounce(&bounce.from, &bounce.failure);
+                    continue;
+                }
+                Received::Nothing => continue,
+            };
+            let refused = if is_whole {
+                let address = request.from.to_bare();
+                self.subscribers.note_seen(address.as_str());
+                let is_admitted = paces.admits(address.as_str(), Instant::now());
+                (!is_admitted)
+                    .then(|| StanzaError::BUSY.saying("too many requests; try again soon"))
+            } else {
+                Some(StanzaError::TOO_LARGE.saying("the stanza is too large"))
+            };
+            match refused {
+                Some(error) => {
+                    self.metrics.xmpp_request("refused");
+                    if outbox.answer(&request.error(&error)).await.is_err() {
+                        return;
+                    }
+                }
+                None => {
+                    let answered = self.answered(request, outbox.clone());
+                    under_way.spawn(answered);
+                }
+            }
+        }
+    }
+
+    /// Answers a request; the address that asked.
+    fn answered(&self, request: Request, outbox: Outbox) -> impl Future<Output = String> + use<> {
+        let (service, metrics) = (self.service.clone(), self.metrics.clone());
+        async move {
+            let answer: Element = service.answer(&request).await;
+            metrics.xmpp_request(if answer.attribute("type") == Some("result") {
+                "answered"
+            } else {
+                "refused"
+            });
+            // Whoever asked asks again where the stream has ended.
+            let _ = outbox.answer(&answer).await;
+            request.from.to_bare().to_string()
+        }
+    }
+}

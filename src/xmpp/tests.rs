@@ -1,0 +1,9 @@
+//! The component against a scripted server over pipes in memory. Tests name the rows of the brief.
+
+mod rig;
+
+mod pulling;
+mod pushing;
+mod refusing;
+mod streaming;
+mod subscribing;

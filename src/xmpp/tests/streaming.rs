@@ -1,0 +1,180 @@
+//! The stream: its handshake, its ends, and the next one.
+
+use super::rig::{Rig, SERVICE, config, error};
+use crate::{readers::testing::ReaderRig, xmpp::ns};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+async fn rig() -> Rig {
+    Rig::before_stream(config(), ReaderRig::of(1..=1).await)
+}
+
+fn stream_error(condition: &str) -> String {
+    format!(
+        "<stream:error><{condition} xmlns='{0}'/><text xmlns='{0}'>because</text></stream:error></stream:stream>",
+        ns::STREAM_ERROR
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_online_only_after_the_handshake_and_ends_with_its_last_word() {
+    // XMPP-1, XMPP-4.
+    let mut rig = rig().await;
+    let mut server = rig.connected().await;
+    let head = server.open().await;
+    assert!(head.is(ns::STREAM, "stream"));
+    assert_eq!(head.attribute("to"), Some(SERVICE));
+    sleep(Duration::from_millis(10)).await;
+    assert!(!rig.component.state().is_online);
+    server.welcome().await;
+    sleep(Duration::from_millis(10)).await;
+    let state = rig.component.state();
+    assert!(state.is_online && state.fault.is_none() && state.streams == 1);
+    rig.stop.cancel();
+    assert!(server.ended().await);
+    rig.end().await;
+    assert!(!rig.component.state().is_online);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_refusal_is_told_in_plain_words_and_is_not_tried_at_once() {
+    // XMPP-3.
+    for (condition, words, secs) in [
+        ("not-authorized", "xmpp.secret is not the secret", 25),
+        ("host-unknown", "compare xmpp.jid", 25),
+        ("conflict", "another component of this name", 25),
+        ("system-shutdown", "system-shutdown (because)", 0),
+    ] {
+        let mut rig = rig().await;
+        let mut server = rig.connected().await;
+        server.open().await;
+        server.send(&stream_error(condition)).await;
+        let began = Instant::now();
+        sleep(Duration::from_millis(50)).await;
+        assert!(secs == 0 || rig.stays_away(secs).await, "{condition}");
+        let fault = rig.component.state().fault.unwrap_or_default();
+        assert!(fault.contains(words), "{condition}: {fault}");
+        rig.accept().await;
+        assert!(began.elapsed() <= Duration::from_secs(60), "{condition}");
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(rig.component.state().fault, None, "{condition}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_fails_is_tried_again_later_and_later_and_never_all_the_time() {
+    // XMPP-4.
+    let mut rig = rig().await;
+    let (mut tries, began) = (0, Instant::now());
+    while began.elapsed() < Duration::from_secs(300) {
+        drop(rig.connected().await);
+        tries += 1;
+    }
+    assert!((8..=20).contains(&tries), "{tries}");
+    // What the server sends in the place of a stream, or in its middle, is the end of it.
+    for nonsense in [
+        "HTTP/1.1 400 Bad Request\r\n\r\n",
+        "<html/>",
+        "<stream:stream xmlns:stream='x'>",
+    ] {
+        let mut server = rig.connected().await;
+        server.send(nonsense).await;
+        drop(server);
+    }
+    rig.accept().await;
+    sleep(Duration::from_millis(10)).await;
+    assert!(rig.component.state().is_online);
+    rig.server.send("<iq type='get'></nonsense>").await;
+    rig.accept().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_slow_with_its_handshake_is_given_up() {
+    let mut rig = rig().await;
+    let began = Instant::now();
+    let _silent = rig.connected().await;
+    let mut second = rig.connected().await;
+    let waited = began.elapsed().as_secs();
+    assert!((15..=17).contains(&waited), "{waited}");
+    second.open().await;
+    let _third = rig.connected().await;
+    let waited = began.elapsed().as_secs();
+    assert!((30..=33).contains(&waited), "{waited}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_asked_and_then_given_up() {
+    // XMPP-4: liveness by a ping to our own address, which the server leads back to us.
+    let mut rig = Rig::of(1).await;
+    let began = Instant::now();
+    let ping = rig.server.next().await;
+    assert_eq!(began.elapsed().as_secs(), 60);
+    assert_eq!(
+        (ping.attribute("to"), ping.attribute("from")),
+        (Some(SERVICE), Some(SERVICE))
+    );
+    assert!(ping.child(ns::PING, "ping").is_some());
+    let written = ping.written(ns::COMPONENT);
+    rig.server
+        .send(std::str::from_utf8(&written).unwrap())
+        .await;
+    let pong = rig.server.next().await;
+    assert_eq!(pong.attribute("type"), Some("result"));
+    // The second time nothing comes back.
+    rig.server.next().await;
+    let asked = Instant::now();
+    rig.accept().await;
+    let waited = asked.elapsed().as_secs();
+    assert!((15..=17).contains(&waited), "{waited}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_in_the_middle_of_a_stanza_is_given_up_and_served_again() {
+    let mut rig = Rig::of(1).await;
+    rig.server
+        .send(&format!(
+            "<iq type='get' id='1' from='a@b' to='{SERVICE}'><pi"
+        ))
+        .await;
+    let frozen = std::mem::replace(&mut rig.server, rig_nobody());
+    rig.accept().await;
+    drop(frozen);
+    let answer = rig.get(&format!("<ping xmlns='{}'/>", ns::PING)).await;
+    assert_eq!(error(&answer), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_nothing_is_given_up() {
+    let mut rig = Rig::of(200).await;
+    let items = format!(
+        "<pubsub xmlns='{}'><items node='blog'/></pubsub>",
+        ns::PUBSUB
+    );
+    for n in 0..40 {
+        let from = format!("u{n}@b");
+        rig.server
+            .send(&format!(
+                "<iq type='get' id='{n}' from='{from}' to='{SERVICE}'>{items}</iq>"
+            ))
+            .await;
+    }
+    let frozen = std::mem::replace(&mut rig.server, rig_nobody());
+    rig.accept().await;
+    drop(frozen);
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(rig.component.state().streams, 2);
+}
+
+fn rig_nobody() -> super::rig::Server {
+    super::rig::Server::nobody()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_stream_is_opened_again_at_once() {
+    let mut rig = Rig::of(1).await;
+    sleep(Duration::from_secs(40)).await;
+    rig.server.send("</stream:stream>").await;
+    let began = Instant::now();
+    rig.accept().await;
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
