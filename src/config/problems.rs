@@ -308,13 +308,16 @@ pub(super) fn of_feeds(
     }
 }
 
+/// The tables of a list, each with its path.
+type Listed<'a, T> = &'a [(String, T)];
+
 /// Everything that cannot be meant in the webhooks, for these feeds, groups and sites.
 pub(super) fn of_webhooks(
     webhooks: &[WebhookSettings],
     (feeds, groups, sites): (
-        &[(String, FeedSettings)],
-        &[(String, GroupSettings)],
-        &[(String, SiteSettings)],
+        Listed<'_, FeedSettings>,
+        Listed<'_, GroupSettings>,
+        Listed<'_, SiteSettings>,
     ),
     reading: &mut ConfigReading<'_>,
 ) {
