@@ -43,11 +43,12 @@ impl Deliver for CallbackWay {
         .boxed()
     }
 
-    fn denial(&self, reason: &str) -> Option<Request> {
+    fn denial(&self, reason: &str, may_return: bool) -> Option<Request> {
         self.get(&[
             ("hub.mode", "denied"),
             ("hub.topic", self.target.topic_as_sent.as_str()),
             ("hub.reason", reason),
+            ("hub.resubscribe", if may_return { "true" } else { "false" }),
         ])
     }
 

@@ -56,7 +56,7 @@ use crate::{
         content_mark::ContentMark,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, PushWishes, Start, Target, XmppTarget,
+            Pending, Progress, PushWishes, Start, Target, WebhookTarget, XmppTarget,
         },
     },
 };
@@ -881,6 +881,14 @@ fn samples() -> Vec<Sample> {
         }),
         ..subscription.clone()
     };
+    let webhook = Subscription {
+        target: Target::Webhook(WebhookTarget::new(
+            "https://hook.example/",
+            Secret::new("whsec_hush"),
+        )),
+        pending: None,
+        ..subscription.clone()
+    };
     let attempts = Attempts {
         failed: 3,
         next_try: AT,
@@ -933,6 +941,7 @@ fn samples() -> Vec<Sample> {
         sample("full", subscription),
         sample("private", private),
         sample("wishing", wishing),
+        sample("webhook", webhook),
         sample("cloud", cloud),
         sample("xmpp", xmpp),
         sample(
