@@ -290,7 +290,10 @@ impl Starting {
         let context = wiring.serve_context(self.readers.clone(), self.in_force, stop.clone());
         let (address, operator) = (self.listening.address(), self.listening.operator);
         let hub = wiring.hub(&self.readers, wiring.own_places(&context, self.listening))?;
-        hub.start().await.context("the stored subscriptions")?;
+        let webhooks = &wiring.config.webhook;
+        hub.start(webhooks)
+            .await
+            .context("the stored subscriptions")?;
         let xmpp = wiring.xmpp(&self.readers)?;
         let reloader = Arc::new(Reloader::new(ReloadParts {
             source: self.source,

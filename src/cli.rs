@@ -116,6 +116,9 @@ enum Command {
     },
     /// Copy the whole store into a file. everfeed may be running.
     Backup(backup::BackupOptions),
+    /// Put a backup in the place of the store. Stop everfeed first. The former store is kept under
+    /// another name.
+    Restore(backup::RestoreOptions),
     /// Check the store file.
     Store {
         #[command(subcommand)]
@@ -283,6 +286,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         }
         Command::Subscribers { command } => block_on(subscribers::run(&command)),
         Command::Backup(options) => block_on(backup::run(&options, &load(&options.with)?)),
+        Command::Restore(options) => block_on(backup::run_restore(&options, &load(&options.with)?)),
         Command::Store {
             command: store::StoreCommand::Verify(options),
         } => store::verify_file(&options.path()?),

@@ -3,7 +3,8 @@
 
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
-    hub, ingest, readers,
+    hub::{self, WebhookSettings},
+    ingest, readers,
     secret::{AdminToken, logged_text, masked_with_query},
     serve,
     setting::RefusedSetting,
@@ -64,6 +65,8 @@ pub struct Config {
     pub group: Vec<GroupSettings>,
     /// `[[site]]`, once for each.
     pub site: Vec<SiteSettings>,
+    /// `[[webhook]]`, once for each.
+    pub webhook: Vec<WebhookSettings>,
 }
 
 impl Config {
@@ -212,6 +215,11 @@ impl Config {
             feed: Vec::new(),
             group: Vec::new(),
             site: Vec::new(),
+            webhook: reading
+                .list("webhook")
+                .into_iter()
+                .map(|(_, webhook)| webhook)
+                .collect(),
         };
         match config
             .platforms
@@ -249,6 +257,7 @@ impl Config {
         problems::of_listed_feeds(&sites, &feeds, &mut reading);
         problems::of_feeds(&feeds, &sites, &config.platforms.profiles(), &mut reading);
         problems::of_groups(&groups, &feeds, &sites, &mut reading);
+        problems::of_webhooks(&config.webhook, (&feeds, &groups, &sites), &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.group = groups.into_iter().map(|(_, group)| group).collect();
         config.site = sites.into_iter().map(|(_, site)| site).collect();
@@ -284,6 +293,7 @@ impl Config {
             feed,
             group,
             site,
+            webhook,
             ..
         } = self;
         let mut lines = vec![
@@ -344,6 +354,10 @@ impl Config {
                 group.name,
                 group.members.join(", ")
             ));
+        }
+        for webhook in webhook {
+            let host = webhook.url.host_str().unwrap_or_default();
+            lines.push(format!("  webhook     {}: to {host}", webhook.feed));
         }
         lines.extend(
             self.warnings()

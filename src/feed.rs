@@ -17,6 +17,8 @@ pub mod history;
 
 pub mod last_walk;
 
+pub mod lineage;
+
 pub mod legacy_document;
 
 pub mod forgotten;

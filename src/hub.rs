@@ -61,6 +61,8 @@ mod retry_schedule;
 
 mod set_back;
 
+mod webhook;
+
 mod desk;
 mod health;
 mod places;
@@ -73,6 +75,7 @@ pub use client::Callbacks;
 pub use desk::{Subscriber, SubscriberPage, WantedSubscribers};
 pub use own_places::{AnswersItself, OwnPlaces};
 pub use roster::{FailingSubscriber, SubscriptionCounts};
+pub use webhook::{WEBHOOKS_MAX, WebhookSettings};
 
 use acknowledgements::Acknowledgements;
 use admission::{Admission, ClientNet};
@@ -336,11 +339,19 @@ impl Hub {
     }
 
     /// Takes up every stored subscription where it stood. Call it once the feeds are announced and
-    /// before requests are served.
-    pub async fn start(&self) -> Result<(), StoreError> {
+    /// before requests are served. Webhooks are those of the configuration; one that is stored and
+    /// is none of them ends.
+    pub async fn start(&self, webhooks: &[WebhookSettings]) -> Result<(), StoreError> {
+        let registered = self.register_webhooks(webhooks).await?;
         let mut count = 0;
         let mut stored = listing::subscriptions(&*self.shared.store, None);
         while let Some((sub, progress)) = stored.try_next().await? {
+            if matches!(sub.target, Target::Webhook(_)) && !registered.contains(&sub.no) {
+                let host = host_of(sub.target.url());
+                info!(callback.host = %host, "A webhook at {host} has ended: it is not configured any more");
+                self.shared.store.end_subscription(sub.no).await?;
+                continue;
+            }
             if sub.target.is_of_hub() {
                 self.resume(sub, progress);
                 count += 1;
@@ -570,7 +581,7 @@ fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str
     }
     let sent = match &sub.target {
         Target::Callback(callback) => Url::parse(&callback.topic_as_sent).ok(),
-        Target::Cloud(_) | Target::Xmpp(_) => None,
+        Target::Cloud(_) | Target::Webhook(_) | Target::Xmpp(_) => None,
     };
     let (_, rest) = sub.topic.split_once(':')?;
     let scheme = sent.as_ref().map_or(place.url.scheme(), Url::scheme);

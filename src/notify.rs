@@ -242,6 +242,7 @@ mod tests {
             last_t: Stamp::from_secs(t),
             metadata_t: Stamp::ZERO,
             ready: true,
+            generation: Stamp::ZERO,
         }
     }
 

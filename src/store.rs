@@ -44,6 +44,8 @@ mod paging;
 
 mod clock_guard;
 
+mod content_mark;
+
 mod stored;
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ for (;;) {
     await pause(Number(answer.headers.get("retry-after") ?? 5));
     continue;
   }
+  // The feed was restored from an older copy, which does not know all of these items.
+  if (answer.headers.get("smart-feed-cursor") === "ahead") throw new Error("the feed was restored; mirror it into a new file");
   // The cursor is not one of this feed, or of this reader's part of it: all items follow.
   if (answer.headers.get("smart-feed-cursor") === "reset") state.items = {};
   for (const item of page.items) {

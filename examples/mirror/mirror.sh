@@ -17,6 +17,11 @@ while :; do
   410) echo "this feed is not served any more" >&2; exit 1 ;;
   *) echo "$status: $(cat "$work/page")" >&2; exit 1 ;;
   esac
+  # The feed was restored from an older copy, which does not know all of these items.
+  if grep -qi '^smart-feed-cursor: *ahead' "$work/head"; then
+    echo "the feed was restored; mirror it into a new file" >&2
+    exit 1
+  fi
   # The cursor is not one of this feed, or of this reader's part of it: all items follow.
   reset=false
   grep -qi '^smart-feed-cursor: *reset' "$work/head" && reset=true

@@ -2,10 +2,13 @@
 //! operator is told of it.
 
 use crate::{
+    clock::{self, Clock as _},
     config::Config,
-    store::{Store, StoreError},
+    feed::stamp::Stamp,
+    store::{Store, StoreError, redb},
 };
 use std::path::Path;
+use tokio::task::spawn_blocking;
 
 /// Copies a store into a file and tells what is in the copy.
 pub(super) async fn back_up(store: &dyn Store, file: &Path) -> Result<String, StoreError> {
@@ -19,6 +22,22 @@ pub(super) async fn back_up(store: &dyn Store, file: &Path) -> Result<String, St
         );
     }
     tracing::info!(backup.path = %file, values, bytes, damaged, "Backed up the store: {told}");
+    Ok(told)
+}
+
+/// Puts a backup in the place of the store, which nobody serves, and tells what was done.
+pub async fn restore(config: &Config, file: &Path) -> anyhow::Result<String> {
+    let (from, to) = (file.to_owned(), config.store.path.clone());
+    let now = Stamp::from_micros(clock::System.now_us());
+    let restored = spawn_blocking(move || redb::restore(&from, &to, now)).await??;
+    let (values, bytes) = (restored.values, restored.bytes);
+    let mut told = format!(
+        "{} holds the backup now: {values} values in {bytes} bytes\neach feed begins a new generation; mirrors read it anew",
+        config.store.path.display()
+    );
+    if let Some(kept) = restored.kept {
+        told += &format!("\nthe former store is kept in {}", kept.display());
+    }
     Ok(told)
 }
 

@@ -8,11 +8,7 @@ use super::{
 };
 use crate::{
     catalog::{CatalogSnapshot, ServePlain},
-    feed::{
-        item::{ItemId, Reason},
-        reconcile::{Change, Delete, Evidence},
-        record::FeedNo,
-    },
+    feed::{item::ItemId, record::FeedNo},
     secret::public_url,
     store::{Commit, Receipt, Store, StoreError},
 };
@@ -108,30 +104,7 @@ async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, 
     let mut tries = 0;
     loop {
         let snapshot = store.snapshot(feed, Vec::new()).await?;
-        let observed_at = snapshot.record.last_t;
-        let evidence = Evidence {
-            reason: Reason::Forgotten,
-            observed_at,
-            when: None,
-            comment: None,
-            suspect: None,
-            archive_suspect: None,
-        };
-        let delete = Delete {
-            id,
-            reason: Reason::Forgotten,
-            first_missing: None,
-            last_seen: None,
-            evidence,
-        };
-        let mut window = snapshot.window.without(id);
-        // It may tell the address of the item's page.
-        window.absence.control = None;
-        let commit = Commit {
-            changes: vec![Change::Delete(delete)],
-            last: Some(window),
-            ..Commit::nothing(&snapshot.record)
-        };
+        let commit = Commit::forgetting(snapshot, id);
         tries += 1;
         match store.commit(commit).await {
             Err(error) if error.wants_another_look() && tries < TRIES_MAX => {}
@@ -265,7 +238,7 @@ mod tests {
         config::Config,
         feed::{
             item::{ItemDigests, KeyHash, iri},
-            reconcile::{Put, PutKind, address_witness},
+            reconcile::{Change, Put, PutKind, address_witness},
         },
         store::{GROUP_BATCH_ITEMS, WantedGroup, memory::Memory},
     };

@@ -270,6 +270,7 @@ impl Overview {
             since: outage.map(|outage| outage.since.rfc3339()),
             bytes: figures.bytes,
             faults: figures.faults,
+            restored: store.restored(),
         }
     }
 

@@ -109,6 +109,9 @@ pub struct StoreStatus {
     pub bytes: u64,
     /// Faults of the disk or of the file since the start.
     pub faults: u64,
+    /// The words for a store that was restored from a copy before this process began to serve it;
+    /// `None` for any other.
+    pub restored: Option<String>,
 }
 
 /// The last reload.

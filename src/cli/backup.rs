@@ -1,10 +1,14 @@
-//! `everfeed backup`: through the running process when there is one, else from the file itself.
+//! `everfeed backup`: through the running process when there is one, else from the file itself; and
+//! `everfeed restore`, which needs that nobody serves the store.
 
 use super::{
     WithConfig,
     ask::{Running, encoded},
 };
-use crate::{app::backup::from_file, config::Config};
+use crate::{
+    app::backup::{from_file, restore},
+    config::Config,
+};
 use anyhow::Context as _;
 use clap::Args;
 use http::Method;
@@ -33,5 +37,20 @@ pub(super) async fn run(options: &BackupOptions, config: &Config) -> anyhow::Res
     }
     let made = from_file(config, &file).await;
     println!("{}", made.with_context(|| running.absent())?);
+    Ok(())
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RestoreOptions {
+    #[command(flatten)]
+    pub(super) with: WithConfig,
+    /// The backup to restore. It stays as it is.
+    file: PathBuf,
+}
+
+/// Restores a backup and prints what was done.
+pub(super) async fn run_restore(options: &RestoreOptions, config: &Config) -> anyhow::Result<()> {
+    let done = restore(config, &options.file).await;
+    println!("{}", done.context("nothing was restored")?);
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::{
         listen_address::ListenAddress,
         tls::{Certificate, TlsSettings},
     },
+    hub::{WEBHOOKS_MAX, WebhookSettings},
     serve,
     setting::RefusedSetting,
 };
@@ -304,6 +305,50 @@ pub(super) fn of_feeds(
             reading.refuse(&format!("{path}.{key}"), quoted(&namespace), wanted);
         }
         owners.entry(namespace).or_insert(&feed.name);
+    }
+}
+
+/// The tables of a list, each with its path.
+type Listed<'a, T> = &'a [(String, T)];
+
+/// Everything that cannot be meant in the webhooks, for these feeds, groups and sites.
+pub(super) fn of_webhooks(
+    webhooks: &[WebhookSettings],
+    (feeds, groups, sites): (
+        Listed<'_, FeedSettings>,
+        Listed<'_, GroupSettings>,
+        Listed<'_, SiteSettings>,
+    ),
+    reading: &mut ConfigReading<'_>,
+) {
+    if webhooks.len() > WEBHOOKS_MAX {
+        let wanted = format!("give {WEBHOOKS_MAX} webhooks at most");
+        reading.refuse("webhook", webhooks.len(), wanted);
+    }
+    // Feeds that are found on a site are known only when it is asked.
+    let finds_feeds = sites
+        .iter()
+        .any(|(_, site)| matches!(site.feeds, SiteFeeds::Found(_)));
+    let mut met = BTreeSet::new();
+    for (at, webhook) in webhooks.iter().enumerate() {
+        let path = format!("webhook[{at}]");
+        for problem in webhook.problems() {
+            reading.take_over(problem.within(&path));
+        }
+        let feed = feeds.iter().find(|(_, feed)| feed.name == webhook.feed);
+        let group = groups.iter().find(|(_, group)| group.name == webhook.feed);
+        let is_private = feed.is_some_and(|(_, feed)| feed.is_private())
+            || group.is_some_and(|(_, group)| group.as_feed().is_private());
+        let wanted = if is_private {
+            "this feed is private. A webhook is for a feed that everybody may read"
+        } else if feed.is_none() && group.is_none() && !finds_feeds {
+            "there is no feed of this name, and no group"
+        } else if !met.insert((webhook.url.as_str(), &webhook.feed, &webhook.filter)) {
+            "this URL has this feed already. Give each webhook once"
+        } else {
+            continue;
+        };
+        reading.refuse(&format!("{path}.feed"), quoted(&webhook.feed), wanted);
     }
 }
 

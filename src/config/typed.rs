@@ -268,7 +268,7 @@ impl<'t> ConfigReading<'t> {
 }
 
 /// Lists of tables directly below the file.
-const LISTS: &[&str] = &["feed", "group", "site"];
+const LISTS: &[&str] = &["feed", "group", "site", "webhook"];
 
 /// Puts a table that stands where a list of tables is wanted into a list. True if there is one.
 fn wrap_single(table: &mut Table, name: &str) -> bool {

@@ -148,6 +148,11 @@ pub trait Listing {
     fn cursor_mark(&self) -> u32 {
         0
     }
+    /// True for a T that the feed cannot have given out (see
+    /// [`FeedRecord::is_ahead`](super::record::FeedRecord::is_ahead)).
+    fn is_ahead(&self, _: Moment) -> bool {
+        false
+    }
     /// Place of the item with this id, ours or the upstream's.
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
@@ -214,6 +219,9 @@ pub enum Degraded {
     Time,
     /// Treated as the start of the feed.
     Reset,
+    /// Treated as `time:{T}`, because the feed has not given that T out: its store was restored
+    /// from an older copy. A mirror reads the whole feed, and drops what it did not meet.
+    Ahead,
 }
 
 impl Degraded {
@@ -223,6 +231,7 @@ impl Degraded {
             Self::Moved => "moved",
             Self::Time => "time",
             Self::Reset => "reset",
+            Self::Ahead => "ahead",
         }
     }
 }
@@ -393,7 +402,9 @@ fn resolve<L: Listing>(
             if toc.holds(ids) {
                 return whole(Bound::Excluded(ListingPlace { t: toc.t, o: toc.o }));
             }
-            let degraded = if may_have_moved && may_be_ours(listing, toc.t)? {
+            let degraded = if listing.is_ahead(toc.t) {
+                Degraded::Ahead
+            } else if may_have_moved && may_be_ours(listing, toc.t)? {
                 Degraded::Moved
             } else {
                 Degraded::Time

@@ -7,6 +7,8 @@ use super::{
     history::History,
     item::{self, ItemId},
     last_walk::LastWalk,
+    lineage::Lineage,
+    moment::Moment,
     stamp::Stamp,
 };
 use everfeed_adapters::Metadata;
@@ -45,6 +47,8 @@ pub struct FeedRecord {
     /// The feed that it is a part of, if it is one. It has the name of that, which leads to that
     /// alone.
     pub part_of: Option<FeedNo>,
+    /// Its generations: a restored store gives each feed a new one.
+    pub lineage: Lineage,
 }
 
 /// Scheme by which a feed's items get their ids.
@@ -144,6 +148,7 @@ impl FeedRecord {
             window: WindowFigures::default(),
             epoch: None,
             part_of: None,
+            lineage: Lineage::default(),
         }
     }
 
@@ -182,6 +187,7 @@ impl FeedRecord {
                 ..self.completeness.clone()
             },
             part_of: Some(self.no),
+            lineage: self.lineage.clone(),
             ..Self::new(no, &self.name, "")
         };
         part.withheld()
@@ -223,12 +229,49 @@ impl FeedRecord {
         self.part_of.map_or(0, |_| cursor::part_mark(self.no.0))
     }
 
+    /// A new feed of a store that was restored at this time; [`Stamp::ZERO`] for any other store.
+    #[must_use]
+    pub fn of_generation(self, generation: Stamp) -> Self {
+        if generation == Stamp::ZERO {
+            return self;
+        }
+        let lineage = self.lineage.restored(Stamp::ZERO, generation);
+        Self { lineage, ..self }
+    }
+
+    /// The feed in a store that was restored from a copy: a new generation, which begins at
+    /// `until`. Its conditional requests are answered anew.
+    #[must_use]
+    pub fn restored(self, until: Stamp) -> Self {
+        let lineage = self.lineage.restored(self.last_t, until);
+        Self {
+            rev: self.rev + 1,
+            metadata_t: self.metadata_t.next().max(lineage.generation()),
+            lineage,
+            ..self
+        }
+    }
+
+    /// The next T: now, or right after the last one that was given out in this store or in one
+    /// before it.
+    pub fn next_t(&self, now: Stamp) -> Stamp {
+        let last = self.last_t.max(self.lineage.generation());
+        last.next().max(now)
+    }
+
+    /// True for a T that this feed cannot have given out: it lies behind the last one, or in what a
+    /// restored store does not know.
+    pub fn is_ahead(&self, t: Moment) -> bool {
+        t > self.last_t.into() || self.lineage.is_lost(t)
+    }
+
     /// Head of the feed: equal heads mean that nothing visible has changed.
     pub fn head(&self) -> Head {
         Head {
             last_t: self.last_t,
             metadata_t: self.metadata_t,
             ready: self.is_ready(),
+            generation: self.lineage.generation(),
         }
     }
 }
@@ -242,6 +285,8 @@ pub struct Head {
     pub metadata_t: Stamp,
     /// True once the first good document is in.
     pub ready: bool,
+    /// The generation of the feed (see [`Lineage::generation`]).
+    pub generation: Stamp,
 }
 
 /// Rule by which entries with one id are told apart.

@@ -27,6 +27,8 @@ mod callback;
 
 mod cloud;
 
+mod webhook;
+
 pub(super) mod question;
 
 /// A page on its way to a target.
@@ -107,9 +109,9 @@ pub(super) trait Deliver: Send + Sync {
     /// Asks once, in its place, if the target wants what was asked in its name.
     fn ask<'a>(&'a self, question: &'a Question, place: &'a mut Place) -> BoxFuture<'a, Verdict>;
 
-    /// The request that tells the target that its subscription is no more; `None` where its protocol
-    /// has no word for it.
-    fn denial(&self, _reason: &str) -> Option<Request> {
+    /// The request that tells the target that its subscription is no more, and if it may come back;
+    /// `None` where its protocol has no word for it.
+    fn denial(&self, _reason: &str, _may_return: bool) -> Option<Request> {
         None
     }
 
@@ -160,6 +162,11 @@ pub(super) fn way_to(target: &Target, shared: &Shared) -> Option<Box<dyn Deliver
             target: target.clone(),
         }),
         Target::Cloud(target) => Box::new(cloud::CloudWay {
+            client: shared.client.clone(),
+            clock,
+            target: target.clone(),
+        }),
+        Target::Webhook(target) => Box::new(webhook::WebhookWay {
             client: shared.client.clone(),
             clock,
             target: target.clone(),

@@ -219,6 +219,7 @@ fn dialect(target: &Target) -> &'static str {
             Dialect::Legacy => "PubSubHubbub 0.3",
         },
         Target::Cloud(_) => "rssCloud",
+        Target::Webhook(_) => "webhook",
         Target::Xmpp(_) => "XMPP",
     }
 }

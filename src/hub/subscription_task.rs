@@ -7,7 +7,8 @@ use super::{
     command::{SubscriptionCommand, TaskCommand},
     next_step::{self, NextStep, Offer, PushStage, UnderWay},
     roster::{FailingSubscriber, Key, NewTask, Standing, Ticket},
-    set_back, verify,
+    set_back,
+    verify::{self, Return},
 };
 use crate::{
     auth::authenticator::AccountsInForce,
@@ -77,6 +78,7 @@ impl SubscriptionTask {
         progress.on_behalf_of = progress.on_behalf_of.filter(|_| is_believed);
         let mut row = SubscriptionRow::new(shared.clone(), sub, progress);
         row.unsaved = (!is_believed).then_some(now);
+        let pushing = Pushing::new(&shared.config, &row.sub.target);
         Self {
             row,
             clock: JumpWatch::new(now.micros()),
@@ -84,7 +86,7 @@ impl SubscriptionTask {
             catalog: shared.gate.catalog.watch(),
             accounts: shared.gate.auth.watch(),
             verification: Verification::default(),
-            pushing: Pushing::new(&shared.config),
+            pushing,
             place,
         }
     }
@@ -236,7 +238,12 @@ impl SubscriptionTask {
         let _ = done.send(());
         if is_told {
             let shared = &self.place.shared;
-            let told = verify::deny(shared, &target, "the operator of the hub ended it");
+            let told = verify::deny(
+                shared,
+                &target,
+                "the operator of the hub ended it",
+                Return::Open,
+            );
             shared.stop.run_until_cancelled(told).await;
         }
     }
@@ -290,6 +297,7 @@ impl SubscriptionTask {
             shared,
             &target,
             "the subscriber may not read this feed any more",
+            Return::Closed,
         );
         shared.stop.run_until_cancelled(told).await;
     }
@@ -302,7 +310,12 @@ impl SubscriptionTask {
         drop(place);
         let (host, topic) = (row.host(), row.shown_topic());
         info!(callback.host = %host, "`{topic}` at {host} ends with its feed, which was forgotten");
-        let told = verify::deny(&shared, &row.sub.target, "the feed was removed");
+        let told = verify::deny(
+            &shared,
+            &row.sub.target,
+            "the feed was removed",
+            Return::Closed,
+        );
         shared.stop.run_until_cancelled(told).await;
     }
 }

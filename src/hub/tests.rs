@@ -15,4 +15,5 @@ mod rig;
 mod staying;
 mod subscribing;
 mod translating;
+mod webhooks;
 mod withdrawing;

@@ -75,12 +75,21 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     Answered { verdict, sent_at }
 }
 
+/// The answer that a subscriber gets which asks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Return {
+    /// It may be subscribed again.
+    Open,
+    /// It is refused again.
+    Closed,
+}
+
 /// Tells a subscriber once that its subscription is no more, for a reason that is not its own
 /// (W-10). Its answer means nothing.
-pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str) {
+pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str, back: Return) {
     let way = way_to(target, shared);
     if let Some(way) = way
-        && let Some(request) = way.denial(reason)
+        && let Some(request) = way.denial(reason, back == Return::Open)
         && let Ok(mut place) = shared.places.enter(&way.destination(), Errand::Push).await
     {
         let _ = shared.client.send(request, &mut place).await;

@@ -8,8 +8,11 @@ use super::{
     refusal::Refusal,
 };
 use crate::{
-    edge::body::{self, Response, ServeBody, Streamed},
-    feed::{order::Axis, view::View},
+    edge::{
+        body::{self, Response, ServeBody, Streamed},
+        fields::set,
+    },
+    feed::{lineage::GENERATION, order::Axis, view::View},
     readers::{Pages, ReadRequest, Rendered},
     render::{Query, event_stream},
 };
@@ -61,15 +64,23 @@ pub(super) async fn open(
     let reading = ReadRequest::events(view, &since, EVENTS_MAX)?;
     context.check_ready(feed).await?;
     // What is wrong is told before the stream begins. Its first page is made by this, too.
-    context.readers.read(&reading).await?;
+    let first = context.readers.read(&reading).await?;
+    let named = |mut response: Response| {
+        set(
+            response.headers_mut(),
+            GENERATION,
+            first.head.generation.to_string(),
+        );
+        response
+    };
     if request.method == Method::HEAD {
-        return Ok(response(body::whole(Bytes::new()), is_negotiated));
+        return Ok(named(response(body::whole(Bytes::new()), is_negotiated)));
     }
     let place = context.waiters.enter(context.client(request), feed.named)?;
     let end = end(context.clone(), asked.caller.clone(), query.timeout_secs);
     let pages = context.readers.follow_position(reading, end)?;
     let body = EventBody::new(pages, place).boxed_unsync();
-    Ok(response(body, is_negotiated))
+    Ok(named(response(body, is_negotiated)))
 }
 
 /// A stream that ends at once, for browsers that come while the server starts: after any other

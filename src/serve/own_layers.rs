@@ -66,6 +66,7 @@ fn cors(methods: &'static str) -> CorsLayer {
             HeaderName::from_static("im"),
             HeaderName::from_static("delta-base"),
             HeaderName::from_static("smart-feed-cursor"),
+            HeaderName::from_static("smart-feed-generation"),
             HeaderName::from_static("smart-feed-last-cursor"),
         ])
 }

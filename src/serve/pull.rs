@@ -13,7 +13,10 @@ use crate::{
         body::{self, Response},
         fields::{list_value, set, text},
     },
-    feed::{cursor::Toc, filter::Filter, order::Order, record::Head, stamp::Stamp, view::View},
+    feed::{
+        cursor::Toc, filter::Filter, lineage::GENERATION, order::Order, record::Head, stamp::Stamp,
+        view::View,
+    },
     readers::{ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
 };
@@ -219,7 +222,7 @@ impl<'a> PullAnswer<'a> {
         let validators = self.validators(head);
         if head.ready && validators.are_fresh(&self.asked.request.headers) {
             let mut response = not_modified();
-            self.describe(response.headers_mut(), &validators);
+            self.describe(response.headers_mut(), &validators, head);
             let is_right = move || readers.is_at(feed, head).then(Bytes::new);
             self.mark_repeatable(&mut response, &validators, is_right);
             return Ok(response);
@@ -235,7 +238,7 @@ impl<'a> PullAnswer<'a> {
         } else {
             self.validators(body.head)
         };
-        self.describe(response.headers_mut(), &validators);
+        self.describe(response.headers_mut(), &validators, body.head);
         self.position(response.headers_mut(), &body);
         let (key, coding) = ((self.reading.clone(), body.head), self.asked.coding());
         let at_hand = move || readers.at_hand(&key, coding);
@@ -264,7 +267,9 @@ impl<'a> PullAnswer<'a> {
         if !delta::is_wanted(headers) {
             return Ok(None);
         }
-        let Some(base) = delta::base(headers, &self.tag_tail(), head) else {
+        // A state of a former generation may hold what this one does not know.
+        let base = delta::base(headers, &self.tag_tail(), head);
+        let Some(base) = base.filter(|base| base.last_t >= head.generation) else {
             return Ok(None);
         };
         let Some(changed) = self.reading.clone().changed_since(base.last_t) else {
@@ -282,7 +287,7 @@ impl<'a> PullAnswer<'a> {
         let mut response = self.coded(&body).await;
         *response.status_mut() = StatusCode::IM_USED;
         let headers = response.headers_mut();
-        self.describe(headers, &self.validators(state));
+        self.describe(headers, &self.validators(state), state);
         headers.insert("im", HeaderValue::from_static("feed"));
         // Of several tags the consumer must learn which one counted (RFC 3229 section 10.5.1).
         set(headers, "delta-base", base.tag);
@@ -307,6 +312,7 @@ impl<'a> PullAnswer<'a> {
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         self.link(headers);
+        set(headers, GENERATION, body.head.generation.to_string());
         self.position(headers, body);
         if let Some(degraded) = body.degraded {
             set(headers, "smart-feed-cursor", degraded.name());
@@ -353,8 +359,9 @@ impl<'a> PullAnswer<'a> {
     }
 
     /// Validators and links, alike on 200 and 304 (RFC 9110 section 15.4.5).
-    fn describe(&self, headers: &mut HeaderMap, validators: &AnswerValidators) {
+    fn describe(&self, headers: &mut HeaderMap, validators: &AnswerValidators, head: Head) {
         validators.write(headers);
+        set(headers, GENERATION, head.generation.to_string());
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         self.link(headers);
     }

@@ -82,4 +82,10 @@ pub trait Watched: Send + Sync {
     fn keeps_forgotten(&self) -> Option<String> {
         None
     }
+
+    /// The words for a store that was restored from a copy before it was opened; `None` for any
+    /// other.
+    fn restored(&self) -> Option<String> {
+        None
+    }
 }

@@ -29,7 +29,7 @@ mod pages;
 
 pub(super) mod subscriptions;
 
-mod accounts;
+pub(super) mod accounts;
 
 mod sharing;
 

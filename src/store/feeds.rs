@@ -4,11 +4,11 @@
 use super::StoreFuture;
 use crate::feed::{
     archive::{History, LastWalk, StagingChange},
-    item::{Item, ItemId, KeyHash},
+    item::{Item, ItemId, KeyHash, Reason},
     keep_limits::KeepLimits,
     observation_record::ObservationRecord,
     page::{Page, PageQuery},
-    reconcile::{Change, Evidence, Known, WindowState},
+    reconcile::{Change, Delete, Evidence, Known, WindowState},
     record::{FeedNo, FeedRecord, IdRule},
     schedule::PollState,
     stamp::Stamp,
@@ -192,6 +192,34 @@ impl Commit {
         Self {
             archives: Some(archives),
             ..Self::nothing(record)
+        }
+    }
+
+    /// A commit that removes an item of a feed for good. Its content and its evidence go, and a stub
+    /// stays.
+    pub fn forgetting(snapshot: Snapshot, id: ItemId) -> Self {
+        let evidence = Evidence {
+            reason: Reason::Forgotten,
+            observed_at: snapshot.record.last_t,
+            when: None,
+            comment: None,
+            suspect: None,
+            archive_suspect: None,
+        };
+        let delete = Delete {
+            id,
+            reason: Reason::Forgotten,
+            first_missing: None,
+            last_seen: None,
+            evidence,
+        };
+        let mut window = snapshot.window.without(id);
+        // It may tell the address of the item's page.
+        window.absence.control = None;
+        Self {
+            changes: vec![Change::Delete(delete)],
+            last: Some(window),
+            ..Self::nothing(&snapshot.record)
         }
     }
 

@@ -383,6 +383,11 @@ where
         }
     }
 
+    fn is_ahead(&self, t: Moment) -> bool {
+        // Dates of publication are the publisher's, and may be of any time.
+        self.order.axis != Axis::Published && self.record.is_ahead(t)
+    }
+
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
         self.rows.first_seen()
     }

@@ -74,7 +74,7 @@ impl FormerPlace {
 
 // Decides: Which T does a change get, and may a former driver still commit?
 /// Works a commit out, unless a later writer came before it or it was decided on another state.
-/// T = max(now, last T of the feed + 1 us), change by change.
+/// T = max(now, last T of the feed or of a store before it + 1 us), change by change.
 pub(super) fn plan(
     record: FeedRecord,
     commit: &Commit,
@@ -103,12 +103,12 @@ pub(super) fn plan(
         forgotten: Vec::new(),
     };
     for change in &commit.changes {
-        let t = plan.receipt.feed.last_t.next().max(now);
+        let t = plan.receipt.feed.next_t(now);
         plan.plan_change(change, t, &commit.basis.limits, held)?;
         plan.receipt.feed.last_t = t;
     }
     for item in &commit.copies {
-        let t = plan.receipt.feed.last_t.next().max(now);
+        let t = plan.receipt.feed.next_t(now);
         plan.copy_item(item, t, held)?;
         plan.receipt.feed.last_t = t;
     }

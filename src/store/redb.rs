@@ -32,6 +32,7 @@ use guarded::sheltered;
 use open_file::{FileOpener as _, OpenFile};
 use reader::Reader;
 use redb::ReadTransaction;
+pub use restore::{RestoreReport, restore};
 use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
@@ -52,6 +53,14 @@ mod guarded;
 mod overlay;
 
 mod backup;
+
+mod restore;
+
+mod generation;
+
+mod mark_file;
+
+mod removed_log;
 
 mod verify;
 
@@ -122,6 +131,7 @@ pub struct Redb {
     writer: Writer,
     reader: Reader,
     file: Arc<OpenFile>,
+    clock: Arc<dyn Clock>,
     /// True once it is to be closed: a copy under way is given up.
     is_closing: Arc<AtomicBool>,
 }
@@ -134,7 +144,8 @@ impl Redb {
     /// has it open.
     pub fn open(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let file = StoreFile::new(path, config.cache_bytes);
-        let database = sheltered(|| file.open_or_make())?;
+        let now = Stamp::from_micros(clock.now_us());
+        let database = sheltered(|| file.open_or_make(now))?;
         Self::over(
             OpenFile::new(Box::new(file), database, clock.clone()),
             clock,
@@ -179,11 +190,12 @@ impl Redb {
 
     fn over(file: OpenFile, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let file = Arc::new(file);
-        let writer = sheltered(|| Writer::start(Arc::clone(&file), clock))?;
+        let writer = sheltered(|| Writer::start(Arc::clone(&file), clock.clone()))?;
         Ok(Self {
             writer,
             reader: Reader::new(Arc::clone(&file)),
             file,
+            clock,
             is_closing: Arc::default(),
         })
     }
@@ -200,6 +212,10 @@ impl Watched for Redb {
 
     fn keeps_forgotten(&self) -> Option<String> {
         self.file.keeps_forgotten()
+    }
+
+    fn restored(&self) -> Option<String> {
+        self.file.restored()
     }
 }
 
@@ -502,6 +518,7 @@ impl Upkeep for Redb {
     fn back_up<'a>(&'a self, file: &'a Path) -> StoreFuture<'a, BackupReport> {
         let (file, stop) = (file.to_owned(), Arc::clone(&self.is_closing));
         let open = Arc::clone(&self.file);
+        let now = Stamp::from_micros(self.clock.now_us());
         self.read(move |snapshot| {
             if open.is_at(&file) {
                 return Err(StoreError::Failed(format!(
@@ -509,7 +526,7 @@ impl Upkeep for Redb {
                     file.display()
                 )));
             }
-            backup::back_up(snapshot, &file, &stop)
+            backup::back_up(snapshot, &file, now, &stop)
         })
     }
 

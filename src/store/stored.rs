@@ -55,6 +55,8 @@ mod group;
 
 mod clock;
 
+mod content_mark;
+
 #[cfg(test)]
 mod tests;
 

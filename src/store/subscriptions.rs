@@ -115,6 +115,36 @@ pub enum Target {
     Cloud(CloudTarget),
     /// An address of XMPP.
     Xmpp(XmppTarget),
+    /// A webhook of the configuration.
+    Webhook(WebhookTarget),
+}
+
+/// A webhook of the configuration: it gets each change as a message of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookTarget {
+    /// Its URL, and the mark that tells it from a callback.
+    pub address: String,
+    /// Signs every message.
+    pub secret: Secret,
+}
+
+/// The end of addresses of webhooks: a fragment, which no callback has.
+const WEBHOOK_MARK: &str = "#webhook";
+
+impl WebhookTarget {
+    /// A webhook at a URL without a fragment.
+    pub fn new(url: &str, secret: Secret) -> Self {
+        Self {
+            address: format!("{url}{WEBHOOK_MARK}"),
+            secret,
+        }
+    }
+
+    /// The URL to which messages go.
+    pub fn url(&self) -> &str {
+        let url = self.address.strip_suffix(WEBHOOK_MARK);
+        url.unwrap_or(&self.address)
+    }
 }
 
 /// An address of XMPP that is pushed items of a node.
@@ -385,6 +415,7 @@ impl Target {
             Self::Callback(callback) => &callback.url,
             Self::Cloud(cloud) => &cloud.address,
             Self::Xmpp(xmpp) => &xmpp.address,
+            Self::Webhook(webhook) => &webhook.address,
         }
     }
 
@@ -392,7 +423,7 @@ impl Target {
     pub fn wishes(&self) -> PushWishes {
         match self {
             Self::Callback(callback) => callback.wishes.clone(),
-            Self::Cloud(_) | Self::Xmpp(_) => PushWishes::default(),
+            Self::Cloud(_) | Self::Xmpp(_) | Self::Webhook(_) => PushWishes::default(),
         }
     }
 
@@ -407,6 +438,7 @@ impl Target {
             Self::Callback(callback) => &callback.url,
             Self::Cloud(cloud) => cloud.url(),
             Self::Xmpp(xmpp) => &xmpp.address,
+            Self::Webhook(webhook) => webhook.url(),
         }
     }
 

@@ -21,6 +21,9 @@ use testkit::publisher::{Publisher, ok};
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The state in which the feed has three posts left.
+const FEW: usize = 100;
+
 /// The feed in its states: posts come, and one is edited.
 fn document(state: usize) -> String {
     let post = |n: usize, text: &str| {
@@ -28,6 +31,10 @@ fn document(state: usize) -> String {
             "<item><guid isPermaLink=\"false\">{n}</guid><title>Post {n}</title><description>{text}</description></item>"
         )
     };
+    if state == FEW {
+        let posts: String = (0..3).map(|n| post(n, "as it was")).collect();
+        return format!("<rss version=\"2.0\"><channel><title>blog</title>{posts}</channel></rss>");
+    }
     let mut posts: Vec<String> = (0..40 + state)
         .rev()
         .map(|n| post(n, "as it was"))
@@ -63,7 +70,7 @@ struct House {
     folder: TempDir,
     feed: String,
     state: Arc<AtomicUsize>,
-    _serving: Running,
+    serving: Option<Running>,
     _publisher: Publisher,
 }
 
@@ -103,17 +110,41 @@ impl House {
         let serving = Running::start(&mut everfeed(folder.path(), &["serve"]));
         let house = Self {
             folder,
-            _serving: serving,
+            serving: Some(serving),
             feed: format!("http://{consumers}/feeds/blog.json"),
             state,
             _publisher: publisher,
         };
+        house.until_served();
+        house
+    }
+
+    fn until_served(&self) {
         let began = Instant::now();
-        while house.items().is_empty() {
+        while self.items().is_empty() {
             assert!(began.elapsed() < PATIENCE);
             sleep(Duration::from_millis(50));
         }
-        house
+    }
+
+    /// Kills everfeed, runs its commands, and starts it again.
+    fn restarted_after(&mut self, commands: &[&[&str]], flags: &[&str]) {
+        self.serving = None;
+        for arguments in commands {
+            self.command(arguments);
+        }
+        let arguments = [&["serve"], flags].concat();
+        self.serving = Some(Running::start(&mut everfeed(
+            self.folder.path(),
+            &arguments,
+        )));
+        self.until_served();
+    }
+
+    /// Runs a command of everfeed to its good end.
+    fn command(&self, arguments: &[&str]) {
+        let output = everfeed(self.folder.path(), arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
     }
 
     /// The publisher's feed takes its next state, and everfeed reads it.
@@ -211,6 +242,60 @@ async fn each_mirror_that_was_killed_goes_on_and_follows_at_once() {
         until("goes on");
         house.publishes();
         until("follows");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mirror_of_a_restored_feed_drops_what_the_feed_does_not_know() {
+    let mut house = House::start().await;
+    let mirrors = mirrors();
+    let run = |house: &House, name: &str, flags: &[&str]| {
+        let (_, command) = mirrors.iter().find(|(known, _)| *known == name).unwrap();
+        let mut command_line = Command::new(&command[0]);
+        command_line.args(&command[1..]).arg(&house.feed);
+        let command_line = command_line.arg(house.file(name)).arg("--once").args(flags);
+        command_line.output().unwrap()
+    };
+    house.command(&["backup", "backup.redb"]);
+    house.publishes();
+    for (name, _) in &mirrors {
+        assert!(run(&house, name, &[]).status.success());
+        assert_eq!(house.mirrored(name).len(), 41);
+    }
+    // The post that the backup does not hold is withdrawn while everfeed is down.
+    house.state.store(0, Ordering::Relaxed);
+    house.restarted_after(&[&["restore", "backup.redb"]], &[]);
+    let held = house.items();
+    assert_eq!(held.len(), 40);
+    for name in ["rust", "python"] {
+        let output = run(&house, name, &[]);
+        assert!(output.status.success(), "{name}: {output:?}");
+        assert_eq!(house.mirrored(name), held, "{name}");
+    }
+    for name in ["javascript", "shell"] {
+        let output = run(&house, name, &[]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && told.contains("restored"),
+            "{name}: {told}"
+        );
+        assert_eq!(house.mirrored(name).len(), 41, "{name}");
+    }
+    // A store that is begun anew with three posts does not erase forty in silence.
+    house.state.store(FEW, Ordering::Relaxed);
+    fs::remove_file(house.file("everfeed.redb")).unwrap();
+    house.restarted_after(&[], &["--new-store"]);
+    for name in ["rust", "python"] {
+        let output = run(&house, name, &[]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && told.contains("--sweep"),
+            "{name}: {told}"
+        );
+        assert_eq!(house.mirrored(name).len(), 40, "{name}");
+        let output = run(&house, name, &["--sweep"]);
+        assert!(output.status.success(), "{name}: {output:?}");
+        assert_eq!(house.mirrored(name), house.items(), "{name}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! everfeed beside servers of Debian, which `tests/run` installs: web servers before it, a
-//! certificate authority, dpkg with its package, and servers of XMPP.
+//! certificate authority, dpkg with its package, servers of XMPP, and the libraries that verify
+//! webhooks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,6 +10,7 @@ const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
 mod acme;
 mod deploy;
 mod package;
+mod webhooks;
 
 #[cfg(feature = "xmpp")]
 mod xmpp;

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     catalog::Destination,
     clock::Clock,
-    feed::stamp::Stamp,
+    feed::{lineage::GENERATION, stamp::Stamp},
     hub::{client::CallbackClient, places::Place, signature},
     layers::Request,
     store::subscriptions::{CallbackTarget, Dialect},
@@ -63,11 +63,12 @@ impl Deliver for CallbackWay {
         .boxed()
     }
 
-    fn denial(&self, reason: &str) -> Option<Request> {
+    fn denial(&self, reason: &str, may_return: bool) -> Option<Request> {
         self.get(&[
             ("hub.mode", "denied"),
             ("hub.topic", self.target.topic_as_sent.as_str()),
             ("hub.reason", reason),
+            ("hub.resubscribe", if may_return { "true" } else { "false" }),
         ])
     }
 
@@ -136,7 +137,8 @@ impl CallbackWay {
             .header(LINK, link)
             .header(USER_AGENT, &self.client.user_agent)
             .header("smart-feed-prev", prev)
-            .header("smart-feed-last", page.last_cursor.as_str());
+            .header("smart-feed-last", page.last_cursor.as_str())
+            .header(GENERATION, page.head.generation.to_string());
         let date = |at: Option<Stamp>| {
             let at = UNIX_EPOCH + Duration::from_secs(at?.secs());
             HeaderValue::try_from(httpdate::fmt_http_date(at)).ok()

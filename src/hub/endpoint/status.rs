@@ -40,7 +40,7 @@ impl Hub {
             .await?;
         let proven = found.filter(|(sub, _)| match &sub.target {
             Target::Callback(callback) => is_proof(asked.proof.reveal(), callback),
-            Target::Cloud(_) | Target::Xmpp(_) => false,
+            Target::Cloud(_) | Target::Xmpp(_) | Target::Webhook(_) => false,
         });
         let (sub, progress) = proven.ok_or(RefusedForm::Unproven)?;
         Ok(HubAnswer {

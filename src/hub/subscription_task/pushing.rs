@@ -15,7 +15,10 @@ use crate::{
     readers::{PushMax, ReadRequest},
     render::Representation,
     secret::logged_url,
-    store::{Subscription, subscriptions::Attempts},
+    store::{
+        Subscription,
+        subscriptions::{Attempts, Target},
+    },
 };
 use futures_util::{
     future::{self, BoxFuture, FutureExt as _},
@@ -43,8 +46,12 @@ pub(super) struct Pushing {
 const CLOSED: &str = "its host does not answer, so it is left alone for a while";
 
 impl Pushing {
-    pub(super) fn new(config: &Config) -> Self {
-        let most = config.push_max();
+    pub(super) fn new(config: &Config, target: &Target) -> Self {
+        let mut most = config.push_max();
+        if matches!(target, Target::Webhook(_)) {
+            // A message tells one change.
+            most.items = 1;
+        }
         Self {
             follow: None,
             followed: None,
@@ -152,7 +159,10 @@ impl SubscriptionTask {
                 self.row.save().await;
             }
             PushOutcome::Advanced(advance) => {
-                self.place.note_answer();
+                // What is hidden is passed without a delivery.
+                if advance.to != advance.from {
+                    self.place.note_answer();
+                }
                 self.advance(advance).await;
             }
             PushOutcome::Gone => self.gone().await,

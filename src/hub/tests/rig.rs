@@ -15,7 +15,10 @@ use crate::{
         reconcile::Change,
         record::FeedNo,
     },
-    hub::{CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts},
+    hub::{
+        CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts,
+        WebhookSettings,
+    },
     ingest::DocumentFormat,
     layers::{ConnectFault, FetchError, Request},
     notify::Notify,
@@ -304,6 +307,15 @@ impl Resolve for TestNames {
     }
 }
 
+/// The rest of what a hub is made of.
+type WorkParts = (
+    Arc<dyn Clock>,
+    Config,
+    ReadGate,
+    OwnPlaces,
+    Vec<WebhookSettings>,
+);
+
 /// A hub at work.
 pub(super) struct Rig {
     pub(super) store: Arc<dyn Store>,
@@ -315,6 +327,8 @@ pub(super) struct Rig {
     config: Config,
     gate: ReadGate,
     own: OwnPlaces,
+    /// Webhooks of the configuration.
+    pub(super) webhooks: Vec<WebhookSettings>,
 }
 
 impl Rig {
@@ -359,7 +373,7 @@ impl Rig {
             notify,
             net,
             record.no,
-            (clock, config, gate, OwnPlaces::default()),
+            (clock, config, gate, OwnPlaces::default(), Vec::new()),
         )
         .await
     }
@@ -381,7 +395,7 @@ impl Rig {
         notify: Arc<Notify>,
         net: Net,
         feed: FeedNo,
-        (clock, config, gate, own): (Arc<dyn Clock>, Config, ReadGate, OwnPlaces),
+        (clock, config, gate, own, webhooks): WorkParts,
     ) -> Self {
         let site = Arc::new(Site::new(
             &Url::parse("http://feeds.example:8080/").unwrap(),
@@ -404,7 +418,7 @@ impl Rig {
             metrics: crate::telemetry::Metrics::default(),
             gate: gate.clone(),
         });
-        hub.start().await.unwrap();
+        hub.start(&webhooks).await.unwrap();
         Self {
             store,
             notify,
@@ -415,6 +429,7 @@ impl Rig {
             config,
             gate,
             own,
+            webhooks,
         }
     }
 
@@ -430,9 +445,17 @@ impl Rig {
             config,
             gate,
             own,
+            webhooks,
         } = self;
         hub.shutdown(Duration::ZERO).await;
-        Self::at_work(store, notify, net, feed, (clock, config, gate, own)).await
+        Self::at_work(
+            store,
+            notify,
+            net,
+            feed,
+            (clock, config, gate, own, webhooks),
+        )
+        .await
     }
 
     /// The configuration loses `blog`.

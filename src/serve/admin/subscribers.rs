@@ -83,7 +83,7 @@ impl SubscriberCommand {
             },
             ("DELETE", "") => match value("host") {
                 Some(host) => Ok(Self::Forget(host)),
-                None => Err("name the `host` with the subscriptions that are to be forgotten"),
+                None => Err("name the `host` of the subscriptions that are to be forgotten"),
             },
             ("DELETE", text) => number(text).map(Self::End),
             ("POST", text) => match text.strip_suffix("/retry") {

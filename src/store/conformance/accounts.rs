@@ -13,7 +13,7 @@ on_every_store![
     accounts_are_listed_by_pages,
 ];
 
-fn user(name: &str) -> NewUser {
+pub(crate) fn user(name: &str) -> NewUser {
     NewUser {
         name: name.to_owned(),
         login: LoginHash::stored("$argon2id$".to_owned()),
@@ -24,7 +24,7 @@ fn user(name: &str) -> NewUser {
     }
 }
 
-fn token(user: UserNo, first: u8) -> NewAccessToken {
+pub(crate) fn token(user: UserNo, first: u8) -> NewAccessToken {
     NewAccessToken {
         user,
         usage: TokenUse::Url,

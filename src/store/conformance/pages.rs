@@ -192,6 +192,22 @@ async fn a_cursor_that_does_not_hold_degrades_to_its_time(rig: Rig) {
         (ids(&moved), moved.degraded),
         (ids_of(&[3, 1, 2]), Some(Degraded::Moved))
     );
+    // A T that the feed has not given out: its store was restored from an older copy.
+    for order in [Order::MODIFIED, Order::CREATED, Order::MODIFIED_REVERSE] {
+        let ahead = rig.list(feed, order, Some("1999999999_0_3678689003")).await;
+        assert_eq!(ahead.degraded, Some(Degraded::Ahead), "{order}");
+    }
+    let empty = rig.register("empty", "empty.example/").await.unwrap().no;
+    let ahead = rig.list(empty, Order::MODIFIED, Some(&held)).await;
+    assert_eq!(
+        (ids(&ahead).len(), ahead.degraded),
+        (0, Some(Degraded::Ahead))
+    );
+    // By date of publication every time may be some post's.
+    let dated = rig
+        .list(feed, Order::PUBLISHED, Some("1999999999_0_3678689003"))
+        .await;
+    assert_eq!(dated.degraded, Some(Degraded::Time));
     // A cursor of another feed, from before this one began.
     let foreign = rig
         .list(feed, Order::MODIFIED, Some("1389003527_0_3678689003"))

@@ -1,6 +1,7 @@
 //! Users and tokens in the file.
 
 use super::{
+    removed_log::Removed,
     tables::{META, TOKENS, TableEdit as _, TableSource, USERS, token_key, user_key},
     writer::Writing,
 };
@@ -80,6 +81,7 @@ pub(super) fn remove_user(writing: &mut Writing<'_>, user: UserNo) -> Result<boo
     for token in tokens.iter().filter(|token| token.kept.user == user) {
         tx.edit(TOKENS)?.remove(&token_key(token.no))?;
     }
+    writing.record_removed(Removed::User(user));
     Ok(true)
 }
 
@@ -109,6 +111,7 @@ pub(super) fn remove_token(writing: &mut Writing<'_>, token: TokenNo) -> Result<
         return Ok(false);
     }
     writing.change().edit(TOKENS)?.remove(&key)?;
+    writing.record_removed(Removed::Token(token));
     Ok(true)
 }
 

@@ -1,10 +1,14 @@
 //! A copy of a whole store, made from one snapshot while the store goes on; not when one is made.
 
 use super::{
+    generation::COPY_KEY,
     sealed::{Coded, SealedTable, unseal},
-    tables::{META, TableVisitor, visit_all},
+    tables::{META, TableEdit as _, TableVisitor, visit_all},
 };
-use crate::store::{StoreError, condition::BackupReport};
+use crate::{
+    feed::stamp::Stamp,
+    store::{StoreError, condition::BackupReport},
+};
 use redb::{Builder, Database, Key, ReadTransaction};
 use std::{
     fs::File,
@@ -23,10 +27,12 @@ const CACHE_BYTES: usize = 8 << 20;
 const MAGIC: &[u8; 4] = b"redb";
 
 /// Copies a snapshot to a file, which appears whole or not at all. Only another copy is written
-/// over. Blocks; `stop` ends it early.
+/// over. It says of itself that it was copied at `now`, so that whoever serves it begins new
+/// generations. Blocks; `stop` ends it early.
 pub(super) fn back_up(
     snapshot: &ReadTransaction,
     path: &Path,
+    now: Stamp,
     stop: &AtomicBool,
 ) -> Result<BackupReport, StoreError> {
     let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
@@ -38,7 +44,7 @@ pub(super) fn back_up(
         .suffix(".backup")
         .tempfile_in(&folder);
     let place = place.map_err(failed)?.into_temp_path();
-    let report = copy(snapshot, &place, path, stop)?;
+    let report = copy(snapshot, &place, path, Some(now), stop)?;
     place.persist(path).map_err(|error| failed(error.error))?;
     sync_folder(&folder).map_err(failed)?;
     Ok(report)
@@ -57,11 +63,13 @@ pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Copies a snapshot to an empty file, durably; `path` is the one that it is for.
+/// Copies a snapshot to an empty file, durably; `path` is the one that it is for. A time makes it a
+/// backup, which says so.
 pub(super) fn copy(
     snapshot: &ReadTransaction,
     place: &Path,
     path: &Path,
+    copied_at: Option<Stamp>,
     stop: &AtomicBool,
 ) -> Result<BackupReport, StoreError> {
     let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
@@ -79,6 +87,12 @@ pub(super) fn copy(
     let Copying {
         target, mut report, ..
     } = copy;
+    if let Some(at) = copied_at {
+        let tx = target.begin_write().map_err(of_target(path))?;
+        tx.edit(META)?.write(COPY_KEY, &at)?;
+        tx.commit().map_err(of_target(path))?;
+        report.values += 1;
+    }
     drop(target);
     let file = File::open(place).map_err(failed)?;
     file.sync_all().map_err(failed)?;

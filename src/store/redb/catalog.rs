@@ -4,20 +4,21 @@
 use super::{
     groups,
     planned::write_record,
+    removed_log::Removed,
     rows, subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
         KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
         TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
-    writer::Writing,
+    writer::{CONTENT_KEY, Writing},
 };
 use crate::{
     feed::{
         part::{self, WantedPart},
         record::{FeedNo, FeedRecord},
     },
-    store::{StoreCounts, StoreError, check_namespace, group_plan},
+    store::{StoreCounts, StoreError, check_namespace, content_mark::ContentMark, group_plan},
 };
 use redb::{ReadTransaction, ReadableTableMetadata as _};
 use std::ops::Bound;
@@ -36,7 +37,12 @@ pub(super) fn register(
         return take_namespace(writing, record, namespace);
     }
     let no = next_number(writing)?;
-    let record = FeedRecord::new(no, name, namespace);
+    let content: Option<ContentMark> = writing
+        .look()
+        .table(META)?
+        .read(CONTENT_KEY, "the mark of the content")?;
+    let generation = content.unwrap_or_default().generation;
+    let record = FeedRecord::new(no, name, namespace).of_generation(generation);
     let tx = writing.change();
     tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
@@ -148,6 +154,7 @@ pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreErr
 pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     let was_there = remove(writing, feed)?;
     if was_there {
+        writing.record_removed(Removed::Feed(feed));
         writing.request_rewrite()?;
     }
     Ok(was_there)

@@ -4,6 +4,7 @@
 use super::{
     forgotten, groups,
     planned::write_planned,
+    removed_log::Removed,
     rows, salvage,
     tables::{
         HOSTS, OBSERVATIONS, POLLS, STAGING, TableEdit as _, WALKS, WINDOWS, feed_key, page_key,
@@ -14,8 +15,9 @@ use super::{
 use crate::{
     feed::{
         archive::{ArchiveWalk, PageFate, StagedBody, StagedPage, StagingChange},
+        item::Reason,
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
-        reconcile::WINDOW_ENTRIES_MAX,
+        reconcile::{Change, WINDOW_ENTRIES_MAX},
         record::FeedNo,
         schedule::PollState,
     },
@@ -70,6 +72,17 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     }
     for rows in followers {
         plan.receipt.groups.extend(groups::write(tx, rows)?);
+    }
+    for change in &commit.changes {
+        if let Change::Delete(delete) = change
+            && delete.reason == Reason::Forgotten
+        {
+            writing.record_removed(Removed::Item(feed, delete.id));
+        }
+    }
+    if !plan.items.is_empty() {
+        let feeds = plan.receipt.groups.iter().chain([&plan.receipt.feed]);
+        feeds.for_each(|feed| writing.record_content(feed.last_t));
     }
     writing.record_clock();
     Ok(plan.receipt)

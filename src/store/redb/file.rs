@@ -3,8 +3,11 @@
 use super::{
     backup::{copy, folder_of, sync_folder},
     commit_order::CommitOrder,
+    generation,
+    mark_file::{MarkFile, beside},
     open_file::{ALTERED, Astray, FileOpener, NotRewritten, OpenDatabase},
     overlay::Overlay,
+    removed_log::{Removed, RemovedLog},
     sealed::SealedTable,
     tables::{
         BARE_META, META, SCHEMA, SUBSCRIPTIONS, TableEdit as _, TableVisitor, WALKS, make_all,
@@ -13,7 +16,11 @@ use super::{
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,
 };
-use crate::{locks::lock, store::StoreError};
+use crate::{
+    feed::stamp::Stamp,
+    locks::lock,
+    store::{StoreError, content_mark::ContentMark},
+};
 use redb::{
     Builder, Database, DatabaseError, Key, ReadTransaction, ReadableDatabase, StorageBackend,
     StorageError, TableError, TableHandle, backends::FileBackend,
@@ -40,17 +47,11 @@ const MARKER_SUFFIX: &str = ".made";
 const MARKER: &str = "An everfeed store was made beside this file. As long as this file is here, a store that is missing or empty is\nnot replaced by a new one. `everfeed serve --new-store` begins anew.\n";
 
 /// End of the name of the file beside a store that is to take its place.
-const COPY_SUFFIX: &str = ".anew";
+pub(super) const COPY_SUFFIX: &str = ".anew";
 
 /// The file beside a store that says that it was made.
 fn marker(path: &Path) -> PathBuf {
     beside(path, MARKER_SUFFIX)
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(suffix);
-    path.with_file_name(name)
 }
 
 /// A step of writing a file anew that is done.
@@ -97,6 +98,8 @@ pub(super) struct StoreFile {
     cache_bytes: usize,
     /// Length in bytes up to which it is written anew while it serves.
     pub(super) rewrite_at_once_bytes_max: u64,
+    mark: MarkFile,
+    removed: RemovedLog,
     known: Mutex<KnownFile>,
 }
 
@@ -110,6 +113,8 @@ struct KnownFile {
     is_unsynced: bool,
     /// The reason for which it was not written anew.
     keeps_forgotten: Option<String>,
+    /// The words for a store that was restored when it was opened.
+    restored: Option<String>,
 }
 
 impl StoreFile {
@@ -118,6 +123,8 @@ impl StoreFile {
             path: path.to_owned(),
             cache_bytes,
             rewrite_at_once_bytes_max: REWRITE_AT_ONCE_BYTES_MAX,
+            mark: MarkFile::beside(path),
+            removed: RemovedLog::beside(path),
             known: Mutex::default(),
         }
     }
@@ -134,8 +141,9 @@ impl StoreFile {
 
     // Decides: May a new store be made where none is?
     /// Opens the store, or makes it. A store that was made is not made again in silence: its file
-    /// may be on a disk that is not there now.
-    pub(super) fn open_or_make(&self) -> Result<OpenDatabase, StoreError> {
+    /// may be on a disk that is not there now. A store that was restored from a copy begins a new
+    /// generation of each feed at `now`.
+    pub(super) fn open_or_make(&self, now: Stamp) -> Result<OpenDatabase, StoreError> {
         let marker = marker(&self.path);
         let found = match std::fs::metadata(&self.path) {
             Ok(found) => Some(found.len()),
@@ -166,6 +174,11 @@ impl StoreFile {
                 drop(open);
                 self.open_at_path()
             })?;
+        }
+        if let Some(restored) = generation::settle(&open, &self.mark, &self.removed, now)? {
+            let words = restored.words(&self.mark);
+            tracing::warn!("{words}");
+            self.known().restored = Some(words);
         }
         if is_new {
             tracing::info!(store.path = %self.path.display(), "Made a new store at {}", self.path.display());
@@ -295,7 +308,7 @@ impl StoreFile {
             .rand_bytes(0);
         let place = name.tempfile_in(folder_of(&path));
         let place = place.map_err(|error| self.failed(&error))?.into_temp_path();
-        copy(&snapshot, &place, &path, &AtomicBool::new(false))?;
+        copy(&snapshot, &place, &path, None, &AtomicBool::new(false))?;
         Ok((place, path))
     }
 
@@ -398,6 +411,18 @@ impl FileOpener for StoreFile {
 
     fn keeps_forgotten(&self) -> Option<String> {
         self.known().keeps_forgotten.clone()
+    }
+
+    fn mark(&self, mark: &ContentMark) {
+        self.mark.write(mark);
+    }
+
+    fn removed(&self, removed: &[Removed]) {
+        self.removed.append(removed);
+    }
+
+    fn restored(&self) -> Option<String> {
+        self.known().restored.clone()
     }
 
     fn bytes(&self) -> u64 {

@@ -251,6 +251,9 @@ fn step(
     }
     let planned = held.rows(planned, writing.now)?;
     let changed = write(writing.change(), planned)?;
+    if let Some(changed) = &changed {
+        writing.record_content(changed.last_t);
+    }
     writing.record_clock();
     Ok(GroupStep {
         feed: changed.unwrap_or(record),

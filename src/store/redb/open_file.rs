@@ -3,6 +3,7 @@
 
 use super::{
     guarded::{guarded, sheltered},
+    removed_log::Removed,
     watched_backend::StorageWatch,
 };
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     store::{
         StoreError,
         condition::{FileFigures, Outage, Remedy, StoreCondition},
+        content_mark::ContentMark,
     },
 };
 use redb::Database;
@@ -68,6 +70,17 @@ pub(super) trait FileOpener: Send + Sync + 'static {
 
     /// The reason for which its free pages may hold what was forgotten; `None` when they do not.
     fn keeps_forgotten(&self) -> Option<String> {
+        None
+    }
+
+    /// Takes note of how far its content has come, outside of the file.
+    fn mark(&self, _: &ContentMark) {}
+
+    /// Takes note of what was removed for good, outside of the file.
+    fn removed(&self, _: &[Removed]) {}
+
+    /// The words for a store that was restored when it was opened; `None` for any other.
+    fn restored(&self) -> Option<String> {
         None
     }
 }
@@ -441,6 +454,21 @@ impl OpenFile {
     /// True while the file is at its path.
     pub(super) fn is_in_place(&self) -> bool {
         self.opener.astray().is_none()
+    }
+
+    /// Takes note of how far the content of the file has come, after a commit.
+    pub(super) fn mark(&self, mark: &ContentMark) {
+        self.opener.mark(mark);
+    }
+
+    /// Takes note of what was removed for good, after a commit.
+    pub(super) fn removed(&self, removed: &[Removed]) {
+        self.opener.removed(removed);
+    }
+
+    /// The words for a store that was restored when it was opened; `None` for any other.
+    pub(super) fn restored(&self) -> Option<String> {
+        self.opener.restored()
     }
 
     /// Lets go of the file for good.

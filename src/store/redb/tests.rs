@@ -55,6 +55,8 @@ mod damage;
 mod faulty_disk;
 mod rewriting;
 
+mod restoring;
+
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))
 }
@@ -213,8 +215,10 @@ fn an_empty_file_becomes_a_store_and_nothing_is_left_beside_a_new_one() {
         [
             "new.redb",
             "new.redb.made",
+            "new.redb.mark",
             "touched.redb",
-            "touched.redb.made"
+            "touched.redb.made",
+            "touched.redb.mark"
         ]
     );
 }

@@ -5,6 +5,7 @@ use super::{
     accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
     commit_order::CommitOrder,
     file::{BARE_SCHEMA_KEY, UNFINISHED, check_schema, checked_order, refusal},
+    generation::COPY_KEY,
     guarded::{guarded, sheltered},
     overlay::Overlay,
     rows::LAST_FEED_KEY,
@@ -19,7 +20,7 @@ use super::{
         stamp_of, subscription_key, subscription_of, term_of,
     },
     word_index::{Segment, postings},
-    writer::CLOCK_KEY,
+    writer::{CLOCK_KEY, CONTENT_KEY},
 };
 use crate::{
     auth::{AccessToken, User},
@@ -32,10 +33,12 @@ use crate::{
         reconcile::{Evidence, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
+        stamp::Stamp,
     },
     store::{
         FoundFeeds, StoreError, Subscription,
         clock_guard::ClockGuard,
+        content_mark::ContentMark,
         stored::{
             StoredKind, damaged, decode,
             item::{decode_item, item_header},
@@ -197,6 +200,10 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
         let is = |name: &str| key == name.as_bytes();
         if is(CLOCK_KEY) {
             check::<ClockGuard>(value)
+        } else if is(CONTENT_KEY) {
+            check::<ContentMark>(value)
+        } else if is(COPY_KEY) {
+            check::<Stamp>(value)
         } else if is(LAST_FEED_KEY) {
             check::<u32>(value)
         } else if is(LAST_SUBSCRIPTION_KEY) || is(LAST_USER_KEY) || is(LAST_TOKEN_KEY) {

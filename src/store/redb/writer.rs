@@ -4,13 +4,14 @@
 use super::{
     guarded::{guarded, sheltered},
     open_file::{OpenDatabase, OpenFile},
+    removed_log::Removed,
     tables::{META, TableEdit as _, snapshot_table},
 };
 use crate::{
     clock::Clock,
     feed::stamp::Stamp,
     locks::lock,
-    store::{StoreError, clock_guard::ClockGuard},
+    store::{StoreError, clock_guard::ClockGuard, content_mark::ContentMark},
 };
 use redb::{Database, ReadableDatabase, WriteTransaction};
 use std::{
@@ -32,6 +33,9 @@ const GROUP_JOBS_MAX: usize = 128;
 
 /// Key in META of the last time recorded.
 pub(super) const CLOCK_KEY: &str = "clock";
+
+/// Key in META of the mark of the content.
+pub(super) const CONTENT_KEY: &str = "content";
 
 /// Key in META that says that the file is to be written anew.
 pub(super) const REWRITE_KEY: &str = "rewrite";
@@ -56,7 +60,10 @@ pub(super) struct Writer {
 impl Writer {
     /// Starts the thread.
     pub(super) fn start(file: Arc<OpenFile>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let guard = stored_guard(&*file.readable()?)?;
+        let open = file.readable()?;
+        let guard = stored_guard(&open)?;
+        let content = content_mark(&open)?.unwrap_or_default();
+        drop(open);
         if let Some(by) = guard.is_ahead_by(Stamp::from_micros(clock.now_us())) {
             tracing::warn!(
                 "The store was last written {} s after the present time: the clock ran ahead then, or was set back since. Changes are stored after the last T",
@@ -68,6 +75,7 @@ impl Writer {
             file,
             clock,
             guard,
+            content,
             wants_rewrite: false,
         };
         let thread = thread::Builder::new()
@@ -144,7 +152,13 @@ fn ended() -> StoreError {
     StoreError::OutcomeUnknown(ENDED.into())
 }
 
-fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
+/// The mark of the content of a store.
+pub(super) fn content_mark(database: &Database) -> Result<Option<ContentMark>, StoreError> {
+    let meta = snapshot_table(&database.begin_read()?, META)?;
+    meta.read(CONTENT_KEY, "the mark of the content")
+}
+
+pub(super) fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
     let meta = snapshot_table(&database.begin_read()?, META)?;
     let guard = meta.read(CLOCK_KEY, "the last time recorded")?;
     Ok(guard.unwrap_or_default())
@@ -156,12 +170,29 @@ pub(super) struct Writing<'t> {
     /// Time at which the job began.
     pub(super) now: Stamp,
     guard: ClockGuard,
+    /// The last T that was given out in the transaction, if any was.
+    last_t: Option<Stamp>,
     touched: bool,
     /// True when what it removes must not stay in free pages of the file.
     wants_rewrite: bool,
+    /// What it removes for good.
+    removed: Vec<Removed>,
 }
 
 impl<'t> Writing<'t> {
+    /// A transaction outside of the queue.
+    pub(super) fn over(tx: &'t WriteTransaction, now: Stamp, guard: ClockGuard) -> Self {
+        Self {
+            tx,
+            now,
+            guard,
+            last_t: None,
+            touched: false,
+            wants_rewrite: false,
+            removed: Vec::new(),
+        }
+    }
+
     /// For reading. A job checks first and writes after: refused before the first write, it leaves
     /// no trace.
     pub(super) fn look(&self) -> &'t WriteTransaction {
@@ -189,6 +220,16 @@ impl<'t> Writing<'t> {
     /// Remembers that something was written now.
     pub(super) fn record_clock(&mut self) {
         self.guard.record(self.now);
+    }
+
+    /// Remembers that content was written, and the last T of its feed.
+    pub(super) fn record_content(&mut self, last_t: Stamp) {
+        self.last_t = self.last_t.max(Some(last_t));
+    }
+
+    /// Remembers that something was removed for good: a backup must not bring it back.
+    pub(super) fn record_removed(&mut self, removed: Removed) {
+        self.removed.push(removed);
     }
 
     /// Takes the clock for right.
@@ -235,6 +276,7 @@ struct Far {
     file: Arc<OpenFile>,
     clock: Arc<dyn Clock>,
     guard: ClockGuard,
+    content: ContentMark,
     /// True once something was committed that must not stay in free pages of the file.
     wants_rewrite: bool,
 }
@@ -366,13 +408,7 @@ impl Far {
         // Opening after a kill then takes no walk over the whole file.
         tx.set_quick_repair(true);
         let mut touched = false;
-        let mut writing = Writing {
-            tx: &tx,
-            now: Stamp::ZERO,
-            guard: self.guard,
-            touched: false,
-            wants_rewrite: false,
-        };
+        let mut writing = Writing::over(&tx, Stamp::ZERO, self.guard);
         for (at, job) in group.iter_mut().enumerate() {
             writing.now = Stamp::from_micros(self.clock.now_us());
             let done =
@@ -387,11 +423,23 @@ impl Far {
             touched |= wrote;
         }
         let (guard, wants_rewrite) = (writing.guard, writing.wants_rewrite);
+        let removed = mem::take(&mut writing.removed);
+        let content = writing.last_t.map(|t| self.content.after_commit(t));
         if touched || guard != self.guard {
             tx.edit(META)?.write(CLOCK_KEY, &guard)?;
+            if let Some(content) = &content {
+                tx.edit(META)?.write(CONTENT_KEY, content)?;
+            }
             tx.commit()
                 .map_err(|error| GivenUp::Unseen(error.to_string()))?;
             self.guard = guard;
+            if let Some(content) = content {
+                self.content = content;
+                self.file.mark(&content);
+            }
+            if !removed.is_empty() {
+                self.file.removed(&removed);
+            }
             self.wants_rewrite |= wants_rewrite;
         }
         Ok(())

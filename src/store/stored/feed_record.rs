@@ -1,14 +1,16 @@
 //! The record of a feed, and the numbers that are given to feeds and subscriptions.
 
 use super::{
-    StoredKind,
+    Out, ReadError, Stored, StoredKind, Written,
     table::{stored_enums, stored_newtypes, stored_structs},
 };
 use crate::feed::{
     history::{EndProof, History, PartialReason},
     last_walk::LastWalk,
+    lineage::{Lineage, LostStretch},
     record::{Completeness, FeedNo, FeedRecord, Gap, IdRule, IdScheme, ItemCounts, WindowFigures},
 };
+use minicbor::Decoder;
 
 impl StoredKind for FeedRecord {
     const NAME: &'static str = "feed-record";
@@ -24,11 +26,30 @@ impl StoredKind for u64 {
 
 stored_newtypes! { FeedNo }
 
+impl Stored for Lineage {
+    fn put(&self, out: &mut Out) -> Written {
+        self.lost.put(out)
+    }
+
+    fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
+        Vec::take(input).map(|lost| Self { lost })
+    }
+
+    fn missing() -> Option<Self> {
+        Some(Self::default())
+    }
+
+    fn is_missing(&self) -> bool {
+        self.lost.is_empty()
+    }
+}
+
 stored_structs! {
     FeedRecord {
         no, name, ids, rev, last_t, items, metadata, metadata_t, completeness, window, epoch,
-        part_of,
+        part_of, lineage,
     }
+    LostStretch { after, until }
     IdScheme { namespace, rule }
     ItemCounts { total, live, shortened, bytes }
     Completeness { first_cursor, history, last_walk, gaps, has_forgotten }

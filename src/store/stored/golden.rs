@@ -53,9 +53,10 @@ use crate::{
     store::{
         FoundFeeds, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
+        content_mark::ContentMark,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, PushWishes, Start, Target, XmppTarget,
+            Pending, Progress, PushWishes, Start, Target, WebhookTarget, XmppTarget,
         },
     },
 };
@@ -911,6 +912,14 @@ fn samples() -> Vec<Sample> {
         }),
         ..subscription.clone()
     };
+    let webhook = Subscription {
+        target: Target::Webhook(WebhookTarget::new(
+            "https://hook.example/",
+            Secret::new("whsec_hush"),
+        )),
+        pending: None,
+        ..subscription.clone()
+    };
     let attempts = Attempts {
         failed: 3,
         next_try: AT,
@@ -945,10 +954,25 @@ fn samples() -> Vec<Sample> {
         sample("part", proven.new_part(FeedNo(9))),
         sample("proven", proven),
         sample("fenced", fenced),
+        sample(
+            "restored",
+            FeedRecord::new(FeedNo(3), "blog", "example.org/feed").restored(AT),
+        ),
+        sample(
+            "full",
+            ContentMark {
+                store: u64::MAX,
+                commits: 40,
+                last_t: AT,
+                generation: AT,
+            },
+        ),
+        sample("backup", AT),
         sample("full", page),
         sample("full", subscription),
         sample("private", private),
         sample("wishing", wishing),
+        sample("webhook", webhook),
         sample("overriding", overriding),
         sample("cloud", cloud),
         sample("xmpp", xmpp),

@@ -15,7 +15,7 @@ use crate::{
         Subscription, SubscriptionNo,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, PushWishes, Start, Target, XmppTarget,
+            Pending, Progress, PushWishes, Start, Target, WebhookTarget, XmppTarget,
         },
     },
 };
@@ -41,6 +41,7 @@ stored_structs! {
     CallbackTarget { url, topic_as_sent, dialect, secret, algo, verify_token, wishes }
     CloudTarget { address, feed_url, is_challenged, procedure }
     XmppTarget { address, node }
+    WebhookTarget { address, secret }
     Lease { until, terms }
     LeaseTerms { secs, auto_refresh }
     Pending { intent, attempts, next_try, give_up_at, start, principal, scanned }
@@ -51,7 +52,7 @@ stored_structs! {
 stored_enums! {
     Axis { 0 Modified, 1 Created, 2 Published }
     Filter { 0 All, 1 Terms(terms), 2 Live }
-    Target { 0 Callback(callback), 1 Cloud(cloud), 2 Xmpp(xmpp) }
+    Target { 0 Callback(callback), 1 Cloud(cloud), 2 Xmpp(xmpp), 3 Webhook(webhook) }
     Intent { 0 Subscribe { target, lease }, 1 Refresh, 2 Unsubscribe { target } }
     Start { 0 Head(cursor), 1 Given(cursor) }
     Dialect { 0 WebSub, 1 Legacy }

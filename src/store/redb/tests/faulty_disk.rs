@@ -555,7 +555,7 @@ async fn a_sync_that_fails_is_a_fault_of_the_disk_and_ends_with_it() {
             ..Syncs::default()
         });
         let file = StoreFile::new(&path, 0);
-        let made = file.open_or_make().unwrap();
+        let made = file.open_or_make(START).unwrap();
         drop(made);
         let opener = Unsynced {
             file,

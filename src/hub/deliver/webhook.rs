@@ -1,0 +1,168 @@
+//! A webhook: deliveries, each a POST of one change as JSON, signed as Standard Webhooks say; not which
+//! change.
+
+use super::{
+    Deliver, Delivered, Delivery, answer,
+    question::{Question, Verdict},
+};
+use crate::{
+    catalog::Destination,
+    clock::Clock,
+    feed::cursor::Toc,
+    hub::{client::CallbackClient, places::Place, webhook},
+    layers::{Request, Trusted},
+    store::subscriptions::WebhookTarget,
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use hmac::{Hmac, KeyInit, Mac};
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::Sha256;
+use std::{sync::Arc, time::UNIX_EPOCH};
+use url::Url;
+
+/// The way to a webhook.
+pub(super) struct WebhookWay {
+    pub(super) client: CallbackClient,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) target: WebhookTarget,
+}
+
+impl Deliver for WebhookWay {
+    fn destination(&self) -> Destination {
+        Destination::of(self.target.url())
+    }
+
+    /// The operator wants it, so nobody is asked.
+    fn ask<'a>(&'a self, _: &'a Question, _: &'a mut Place) -> BoxFuture<'a, Verdict> {
+        async { Verdict::unaskable() }.boxed()
+    }
+
+    fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
+        async move {
+            let Some(request) = self.request(&delivery) else {
+                return Delivered::Unsendable;
+            };
+            answer::judge(&self.client.send(request, place).await, self.clock.now())
+        }
+        .boxed()
+    }
+}
+
+impl WebhookWay {
+    fn request(&self, delivery: &Delivery) -> Option<Request> {
+        let message = Message::of(
+            &delivery.page.body,
+            &delivery.prev,
+            &delivery.page.last_cursor,
+        )?;
+        let sent_at = self.clock.now().duration_since(UNIX_EPOCH);
+        let sent_at = sent_at.unwrap_or_default().as_secs();
+        let key = webhook::key(&self.target.secret)?;
+        let signature = signature(&key, &message.id, sent_at, &message.body);
+        let url = Url::parse(self.target.url()).ok()?;
+        http::Request::post(self.target.url())
+            .header(CONTENT_TYPE, "application/json")
+            .header(USER_AGENT, &self.client.user_agent)
+            .header("webhook-id", message.id)
+            .header("webhook-timestamp", sent_at)
+            .header("webhook-signature", signature)
+            // The operator named this address.
+            .extension(Trusted::origin_of(&url))
+            .body(message.body.into())
+            .ok()
+    }
+}
+
+/// The value of `webhook-signature`.
+fn signature(key: &[u8], id: &str, sent_at: u64, body: &[u8]) -> String {
+    let mut mac =
+        <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes keys of every length");
+    mac.update(format!("{id}.{sent_at}.").as_bytes());
+    mac.update(body);
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+/// One change, as it is sent.
+struct Message {
+    /// The same for each try of the same change: the id of the item and its T in microseconds.
+    id: String,
+    body: Vec<u8>,
+}
+
+/// The parts of a page that a message is made of.
+#[derive(Deserialize)]
+struct PagePart<'a> {
+    #[serde(borrow)]
+    feed: &'a RawValue,
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
+}
+
+/// The parts of an activity that a message names.
+#[derive(Deserialize)]
+struct ActivityPart {
+    id: String,
+    verb: String,
+    modified: String,
+}
+
+impl Message {
+    /// The message of a page with one item; `None` for any other.
+    fn of(page: &[u8], previous: &str, cursor: &str) -> Option<Self> {
+        let page: PagePart<'_> = serde_json::from_slice(page).ok()?;
+        let [item] = page.items[..] else { return None };
+        let activity: ActivityPart = serde_json::from_str(item.get()).ok()?;
+        let t = Toc::parse(cursor)?.t.micros();
+        let kind = match activity.verb.as_str() {
+            "delete" => "post.deleted",
+            "update" => "post.updated",
+            _ => "post.created",
+        };
+        let text = |value: &str| serde_json::to_string(value).ok();
+        let body = format!(
+            "{{\"type\":\"{kind}\",\"timestamp\":{},\"data\":{{\"previous_cursor\":{},\"cursor\":{},\"feed\":{},\"item\":{}}}}}",
+            text(&activity.modified)?,
+            text(previous)?,
+            text(cursor)?,
+            page.feed,
+            item
+        );
+        Some(Self {
+            id: format!("{}_{t}", activity.id),
+            body: body.into_bytes(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The example of the Standard Webhooks libraries.
+    #[test]
+    fn the_signature_is_the_one_of_standard_webhooks() {
+        let secret = crate::secret::Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        let made = signature(
+            &webhook::key(&secret).unwrap(),
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            b"{\"test\": 2432232314}",
+        );
+        assert_eq!(made, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn a_page_of_several_items_or_none_is_no_message() {
+        let page = |items: &str| format!("{{\"feed\":{{}},\"items\":[{items}]}}");
+        let item = "{\"id\":\"a\",\"verb\":\"post\",\"modified\":\"2026-01-01T00:00:00Z\"}";
+        let of = |items: &str| Message::of(page(items).as_bytes(), "1_0_1", "2_0_1");
+        assert!(of("").is_none());
+        assert!(of(&format!("{item},{item}")).is_none());
+        let one = of(item).unwrap();
+        assert_eq!(one.id, "a_2000000");
+        assert!(serde_json::from_slice::<serde_json::Value>(&one.body).is_ok());
+    }
+}

@@ -1,0 +1,155 @@
+//! Webhooks of the configuration get each change once, in order and signed.
+
+use super::rig::{Call, Reply, Rig};
+use crate::{
+    feed::cursor::Toc,
+    hub::{OwnPlaces, WantedSubscribers, WebhookSettings},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::Value;
+use sha2::Sha256;
+
+const KEY: [u8; 32] = [7; 32];
+
+fn webhook(filter: &str) -> WebhookSettings {
+    let secret = format!("whsec_{}", STANDARD.encode(KEY));
+    let text = format!(
+        "url = \"http://hook.example/x\"\nfeed = \"blog\"\nfilter = \"{filter}\"\nsecret = \"{secret}\"\n"
+    );
+    toml::from_str(&text).unwrap()
+}
+
+/// A hub with this webhook, which was started with it.
+async fn rig(webhooks: Vec<WebhookSettings>) -> Rig {
+    let mut rig = Rig::new().await;
+    rig.add(1).await;
+    rig.webhooks = webhooks;
+    rig.killed().await
+}
+
+/// The message of a call whose signature is checked.
+fn message(call: &Call) -> Value {
+    let mut mac = Hmac::<Sha256>::new_from_slice(&KEY).unwrap();
+    let (id, at) = (call.header("webhook-id"), call.header("webhook-timestamp"));
+    mac.update(format!("{id}.{at}.").as_bytes());
+    mac.update(&call.body);
+    let signature = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+    assert_eq!(call.header("webhook-signature"), signature);
+    serde_json::from_slice(&call.body).unwrap()
+}
+
+fn kinds(calls: &[Call]) -> Vec<String> {
+    let kind = |call: &Call| message(call)["type"].as_str().unwrap().to_owned();
+    calls.iter().map(kind).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_change_is_a_signed_message_of_its_own_in_order_with_its_cursors() {
+    let rig = rig(vec![webhook("")]).await;
+    rig.add_all(2..5).await;
+    rig.edit(2, "another").await;
+    rig.delete(3).await;
+    rig.wait(5).await;
+    let calls = rig.net.taken();
+    let expect = [
+        "post.created",
+        "post.created",
+        "post.created",
+        "post.updated",
+        "post.deleted",
+    ];
+    // Of several changes of one post the last one counts, as everywhere.
+    let told = kinds(&calls);
+    assert_eq!(told[told.len() - 2..], expect[3..], "{told:?}");
+    let mut previous: Option<Value> = None;
+    for call in &calls {
+        let data = message(call)["data"].clone();
+        assert_eq!(call.url, "http://hook.example/x");
+        let cursor = Toc::parse(data["cursor"].as_str().unwrap()).unwrap();
+        let t = cursor.t.micros();
+        let id = format!("{}_{t}", data["item"]["id"].as_str().unwrap());
+        assert_eq!(call.header("webhook-id"), id);
+        if let Some(previous) = previous {
+            assert_eq!(data["previous_cursor"], previous);
+        }
+        previous = Some(data["cursor"].clone());
+    }
+    assert_eq!(previous.unwrap(), rig.head().await, "it ends at the newest");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_not_taken_is_tried_again_under_the_same_id_and_restarts_lose_nothing() {
+    let rig = rig(vec![webhook("")]).await;
+    rig.net.on_push(|_| Reply::status(500));
+    rig.add(2).await;
+    rig.wait(60).await;
+    let tries = rig.net.taken();
+    assert!(tries.len() > 1);
+    for next in &tries[1..] {
+        assert_eq!(next.header("webhook-id"), tries[0].header("webhook-id"));
+    }
+    rig.net.willing();
+    let rig = rig.killed().await;
+    rig.add(3).await;
+    rig.wait(3600).await;
+    let calls = rig.net.taken();
+    assert_eq!(kinds(&calls), ["post.created", "post.created"]);
+    assert_eq!(calls[0].header("webhook-id"), tries[0].header("webhook-id"));
+    let rig = rig.killed().await;
+    rig.wait(60).await;
+    assert!(rig.net.taken().is_empty(), "nothing is sent twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_is_not_configured_any_more_ends_and_a_new_one_begins_with_the_next_change()
+{
+    let mut rig = rig(vec![webhook("")]).await;
+    rig.webhooks.clear();
+    let mut rig = rig.killed().await;
+    assert!(rig.subs().await.is_empty());
+    rig.add(2).await;
+    rig.webhooks = vec![webhook("")];
+    let rig = rig.killed().await;
+    rig.wait(5).await;
+    assert!(rig.net.taken().is_empty());
+    rig.add(3).await;
+    rig.wait(5).await;
+    assert_eq!(rig.net.taken().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_passes_what_it_hides_and_410_ends_a_webhook() {
+    let rig = rig(vec![webhook("deleted=only")]).await;
+    rig.add_all(2..4).await;
+    rig.delete(2).await;
+    rig.wait(5).await;
+    assert_eq!(kinds(&rig.net.taken()), ["post.deleted"]);
+    rig.net.on_push(|_| Reply::status(410));
+    rig.delete(3).await;
+    rig.wait(5).await;
+    assert!(rig.subs().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_leads_back_to_us_is_not_sent_and_the_operator_is_told() {
+    let rig = rig(vec![webhook("")]).await;
+    let own = OwnPlaces {
+        site_hosts: vec!["hook.example".to_owned()],
+        answers: std::sync::Arc::new(|_| true),
+        ..OwnPlaces::default()
+    };
+    let rig = rig.beside(crate::hub::Config::default(), own).await;
+    rig.add(2).await;
+    rig.wait(5).await;
+    assert!(rig.net.taken().is_empty());
+    let listed = rig.hub.subscribers(&WantedSubscribers::default()).await;
+    let listed = listed.unwrap().subscribers.remove(0);
+    assert_eq!((&*listed.dialect, &*listed.state), ("webhook", "failing"));
+    // Once it leads elsewhere, it gets what it missed.
+    let rig = rig
+        .beside(crate::hub::Config::default(), OwnPlaces::default())
+        .await;
+    rig.wait(3600).await;
+    assert_eq!(kinds(&rig.net.taken()), ["post.created"]);
+}

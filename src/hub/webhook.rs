@@ -1,0 +1,260 @@
+//! Webhooks of the configuration: URLs that get every change of a feed, as subscriptions whose terms
+//! the operator sets; not how a change is delivered.
+
+use super::{Hub, Shared};
+use crate::{
+    feed::{filter::Filter, order::Order, view::View},
+    render::Representation,
+    secret::Secret,
+    setting::RefusedSetting,
+    store::{
+        StoreError, Subscription, SubscriptionNo,
+        subscriptions::{
+            Intent, Lease, LeaseTerms, NewSubscription, Pending, Progress, Start, Target,
+            WebhookTarget,
+        },
+    },
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+use tracing::{info, warn};
+use url::{Url, form_urlencoded};
+
+/// Webhooks at most.
+pub const WEBHOOKS_MAX: usize = 100;
+/// Bytes of a key: fewer are soon guessed, and more are no safer (Standard Webhooks).
+const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+/// Mark of a secret (Standard Webhooks).
+const SECRET_MARK: &str = "whsec_";
+/// Lease of a webhook, seconds: ten years from each start. Its place in the configuration decides.
+const LEASE_SECS: u64 = 315_360_000;
+
+/// `[[webhook]]`: a URL that gets every change of a feed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookSettings {
+    /// The URL. It may be at any address, as the operator names it.
+    pub url: Url,
+    /// The name of the feed, or of the group.
+    pub feed: String,
+    /// The filter, as it is spelt in the query of a page; empty for every change.
+    #[serde(default)]
+    pub filter: String,
+    /// The secret that signs.
+    pub secret: WebhookSecret,
+}
+
+/// The secret of a webhook: `whsec_` and the base64 of its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookSecret(Secret);
+
+/// A digest stands for it: enough to see that it was changed.
+impl Serialize for WebhookSecret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(Sha256::digest(self.0.reveal())))
+    }
+}
+
+impl<'de> Deserialize<'de> for WebhookSecret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(Secret::new(text)))
+    }
+}
+
+/// The key of a secret; `None` for a text that is none.
+pub(super) fn key(secret: &Secret) -> Option<Vec<u8>> {
+    let key = STANDARD
+        .decode(secret.reveal().strip_prefix(SECRET_MARK)?)
+        .ok()?;
+    KEY_BYTES.contains(&key.len()).then_some(key)
+}
+
+impl WebhookSettings {
+    /// Everything in it that cannot be meant, whatever feeds there are.
+    pub fn problems(&self) -> Vec<RefusedSetting> {
+        let mut problems = Vec::new();
+        let is_bare = self.url.username().is_empty()
+            && self.url.password().is_none()
+            && self.url.fragment().is_none();
+        if !matches!(self.url.scheme(), "http" | "https") || !is_bare {
+            let wanted = "give an http or https URL without a password and without `#`";
+            problems.push(RefusedSetting::new("url", "another URL", wanted));
+        }
+        if let Err(why) = self.parsed_filter() {
+            problems.push(RefusedSetting::new(
+                "filter",
+                format!("\"{}\"", self.filter),
+                why,
+            ));
+        }
+        if key(&self.secret.0).is_none() {
+            let wanted = "give `whsec_` and the base64 of 24 to 64 random bytes, for instance the output of: echo whsec_$(openssl rand -base64 32)";
+            problems.push(RefusedSetting::new("secret", "***", wanted));
+        }
+        problems
+    }
+
+    /// The filter, or what is wrong with it.
+    fn parsed_filter(&self) -> Result<Filter, String> {
+        let mut values = [const { String::new() }; Filter::NAMES.len()];
+        for (name, value) in form_urlencoded::parse(self.filter.as_bytes()) {
+            let Some(at) = Filter::NAMES.iter().position(|known| *known == name) else {
+                let known = Filter::NAMES.join(", ");
+                return Err(format!("there is no parameter `{name}`; there are {known}"));
+            };
+            values[at] = value.into_owned();
+        }
+        Filter::of(values.each_ref().map(String::as_str)).map_err(|bad| bad.to_string())
+    }
+}
+
+impl Hub {
+    /// Makes the subscriptions of webhooks, or renews their terms; a new one begins with the next
+    /// change. Tells their numbers.
+    pub(super) async fn register_webhooks(
+        &self,
+        webhooks: &[WebhookSettings],
+    ) -> Result<BTreeSet<SubscriptionNo>, StoreError> {
+        let mut registered = BTreeSet::new();
+        for webhook in webhooks {
+            let catalog = self.shared.gate.catalog.snapshot();
+            let feed = catalog.feed(&webhook.feed).map(|feed| feed.no);
+            // One whose feed is not there any more keeps its position, and waits.
+            let Some(feed) = feed.or(catalog.withdrawn(&webhook.feed)) else {
+                warn!(
+                    "A webhook is for the feed `{}`, which there is not",
+                    webhook.feed
+                );
+                continue;
+            };
+            // The configuration was checked.
+            let Ok(filter) = webhook.parsed_filter() else {
+                continue;
+            };
+            let view = View {
+                feed,
+                order: Order::MODIFIED,
+                filter,
+            };
+            let sub = registered_one(&self.shared, webhook, view).await?;
+            registered.insert(sub);
+        }
+        Ok(registered)
+    }
+}
+
+async fn registered_one(
+    shared: &Shared,
+    webhook: &WebhookSettings,
+    view: View,
+) -> Result<SubscriptionNo, StoreError> {
+    let store = &shared.store;
+    let by = (view.order, &view.filter);
+    let topic = shared
+        .readers
+        .site()
+        .topic_url(&webhook.feed, Representation::JSON, by);
+    let target = Target::Webhook(WebhookTarget::new(
+        webhook.url.as_str(),
+        webhook.secret.0.clone(),
+    ));
+    let now = shared.now();
+    let terms = LeaseTerms {
+        secs: LEASE_SECS,
+        auto_refresh: false,
+    };
+    let lease = Some(Lease {
+        until: now.plus_secs(LEASE_SECS),
+        terms,
+    });
+    let known = store.find_subscription(&topic, target.address()).await?;
+    let (known, position) = match known {
+        Some((sub, _)) => (sub, None),
+        None => {
+            let acked = shared.head(&view).await?;
+            let pending = Pending {
+                intent: Intent::Subscribe {
+                    target: target.clone(),
+                    lease: terms,
+                },
+                attempts: 0,
+                next_try: now,
+                give_up_at: now,
+                start: Start::Head(acked.clone()),
+                principal: None,
+                scanned: None,
+            };
+            let new = NewSubscription {
+                view: view.clone(),
+                representation: Representation::JSON.name(),
+                topic,
+                target: target.clone(),
+                pending,
+            };
+            let position = Progress {
+                acked,
+                ..Progress::default()
+            };
+            let made = store.subscribe(new).await?;
+            let host = super::host_of(webhook.url.as_str());
+            info!(callback.host = %host, "Changes of `{}` go to a webhook at {host} from now on", webhook.feed);
+            (made, Some(position))
+        }
+    };
+    let no = known.no;
+    let renewed = Subscription {
+        view,
+        target,
+        lease,
+        pending: None,
+        ..known
+    };
+    store.change_subscription(renewed, position).await?;
+    Ok(no)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_webhook_that_cannot_be_meant_is_refused_by_its_key_and_its_secret_is_not_shown() {
+        let good = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+        let check = |url: &str, filter: &str, secret: &str, expect: &[&str]| {
+            let text = format!(
+                "url = {url:?}\nfeed = \"blog\"\nfilter = {filter:?}\nsecret = {secret:?}\n"
+            );
+            let settings: WebhookSettings = toml::from_str(&text).unwrap();
+            let problems = settings.problems();
+            let keys: Vec<&str> = problems.iter().map(|problem| &*problem.key).collect();
+            assert_eq!(keys, expect, "{text}");
+            let told = format!(
+                "{settings:?} {problems:?} {}",
+                serde_json::to_string(&settings).unwrap()
+            );
+            assert!(!told.contains(secret), "{told}");
+        };
+        check("https://a.example/hook?x=1", "category=news", good, &[]);
+        check("http://127.0.0.1:9000/", "", good, &[]);
+        check("ftp://a.example/", "", good, &["url"]);
+        check("http://u:p@a.example/", "", good, &["url"]);
+        check("http://a.example/#x", "", good, &["url"]);
+        check("http://a.example/", "colour=red", good, &["filter"]);
+        check("http://a.example/", "deleted=perhaps", good, &["filter"]);
+        check("http://a.example/", "", "whsec_c2hvcnQ=", &["secret"]);
+        check(
+            "http://a.example/",
+            "",
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            &["secret"],
+        );
+        check(
+            "http://a.example/",
+            "",
+            "whsec_***not base64***",
+            &["secret"],
+        );
+    }
+}
