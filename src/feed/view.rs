@@ -15,7 +15,7 @@ pub struct View {
     pub filter: Filter,
 }
 
-/// What becomes of items that are gone in what a subscriber is pushed.
+/// Treatment of items that are gone in the pushes of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Deletions {
     /// They are told, in the form that the syntax has for it.

@@ -57,7 +57,7 @@ pub(super) struct ResourcePush {
     pub(super) method: Option<&'static str>,
 }
 
-/// What a push says of the state of its topic, beside cursors.
+/// Headers of a push that tell the state of its topic, beside cursors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PushValidators {
     /// The tag that a pull of the topic has in the state to which the push leads.

@@ -237,7 +237,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     })
 }
 
-/// What is pushed of a resource.
+/// Push of a resource.
 enum ResourceState {
     Pushed(ResourcePush),
     Untold,

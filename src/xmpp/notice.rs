@@ -7,7 +7,7 @@ use bytes::Bytes;
 /// Namespace of what is pushed.
 const EVENT: &str = "http://jabber.org/protocol/pubsub#event";
 
-/// Who a message is from and to.
+/// Sender and recipient of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Envelope<'a> {
     pub(super) from: &'a str,

@@ -36,7 +36,7 @@ const ITEMS_MAX: usize = 1_000;
 /// Nodes in a part of their list, at most and when the asker does not say how many.
 const NODES_MAX: usize = 200;
 
-/// What requests are answered from.
+/// Parts from which requests are answered.
 pub(super) struct Service {
     /// Our address.
     pub(super) jid: String,

@@ -57,7 +57,7 @@ pub(super) enum StreamEnd {
     /// The connection broke, or could not be made.
     #[error("{0}")]
     Broken(String),
-    /// What came is no stream.
+    /// The other end does not speak XMPP.
     #[error(transparent)]
     Bad(#[from] BadStream),
     /// The server says nothing, not even when it is asked.

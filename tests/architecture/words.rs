@@ -1,4 +1,4 @@
-//! What the program says, measured as the pages are: help texts, errors, log lines and the other
+//! Texts of the program, measured as the pages are: help texts, errors, log lines and the other
 //! texts of its source have short sentences in plain words.
 
 use crate::{

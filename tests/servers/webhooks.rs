@@ -38,7 +38,7 @@ fn script(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// What a library says of all messages: their number, or why it refuses them.
+/// Verdict of a library on all messages: their number, or the reason of its refusal.
 fn told(output: Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");

@@ -24,7 +24,7 @@ use testkit::{
 const SERVICE: &str = "feeds.localhost";
 const SECRET: &str = "not a secret in a test";
 
-/// Where `tests/run` puts the client.
+/// The folder into which `tests/run` puts the client.
 fn slixmpp() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
     target.expect("it is in the target folder").join("slixmpp")

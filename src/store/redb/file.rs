@@ -301,13 +301,7 @@ impl StoreFile {
         // A link stays one.
         let path = self.path.canonicalize();
         let path = path.map_err(|error| self.failed(&error))?;
-        let place = beside(&path, COPY_SUFFIX);
-        let mut name = tempfile::Builder::new();
-        // One name, so that a start finds what a kill has left.
-        name.prefix(place.file_name().unwrap_or_default())
-            .rand_bytes(0);
-        let place = name.tempfile_in(folder_of(&path));
-        let place = place.map_err(|error| self.failed(&error))?.into_temp_path();
+        let place = copy_place(&path).map_err(|error| self.failed(&error))?;
         copy(&snapshot, &place, &path, None, &AtomicBool::new(false))?;
         Ok((place, path))
     }
@@ -337,6 +331,16 @@ impl StoreFile {
     fn known(&self) -> MutexGuard<'_, KnownFile> {
         lock(&self.known)
     }
+}
+
+/// The place of a copy that is to take the place of the store at a path. It goes with the value.
+pub(super) fn copy_place(path: &Path) -> std::io::Result<TempPath> {
+    let place = beside(path, COPY_SUFFIX);
+    let mut name = tempfile::Builder::new();
+    // One name, so that a start finds what a kill has left.
+    name.prefix(place.file_name().unwrap_or_default())
+        .rand_bytes(0);
+    Ok(name.tempfile_in(folder_of(path))?.into_temp_path())
 }
 
 /// True when something was forgotten that may still stand in free pages of the file.

@@ -115,7 +115,7 @@ pub(super) fn settle(
 /// A generation that is to begin.
 struct Generation {
     at: Stamp,
-    /// What was removed for good, before and after the copy was made.
+    /// Removals for good, from before and after the copy was made.
     removed: Vec<Removed>,
     now: Stamp,
 }

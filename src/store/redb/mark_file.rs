@@ -32,7 +32,7 @@ pub(super) fn beside(store: &Path, suffix: &str) -> PathBuf {
     store.with_file_name(name)
 }
 
-/// What a mark file says.
+/// Content of a mark file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FoundMark {
     /// There is none: the store is new, was moved here, or is of an older everfeed.

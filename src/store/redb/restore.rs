@@ -3,7 +3,7 @@
 
 use super::{
     backup::{copy, folder_of, sync_folder},
-    file::{COPY_SUFFIX, SeenFile, StoreFile, identity, refusal},
+    file::{COPY_SUFFIX, SeenFile, StoreFile, copy_place, identity, refusal},
     guarded::sheltered,
     mark_file::beside,
     open_file::FileOpener as _,
@@ -67,17 +67,11 @@ pub(super) fn restored(
         path => path.map_err(of_place)?,
     };
     let held = lock_store(&path)?;
-    let place = beside(&path, COPY_SUFFIX);
-    match fs::remove_file(&place) {
+    match fs::remove_file(beside(&path, COPY_SUFFIX)) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(of_place(error)),
         _ => {}
     }
-    let mut name = tempfile::Builder::new();
-    // One name, so that a start finds what a kill has left.
-    name.prefix(place.file_name().unwrap_or_default())
-        .rand_bytes(0);
-    let place = name.tempfile_in(folder_of(&path)).map_err(of_place)?;
-    let place = place.into_temp_path();
+    let place = copy_place(&path).map_err(of_place)?;
     let backup = sheltered(|| SeenFile::new(from, 0).open())?;
     let report = sheltered(|| {
         let snapshot = backup.begin_read()?;

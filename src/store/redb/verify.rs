@@ -72,7 +72,7 @@ pub struct VerifyReport {
     pub faults: Vec<String>,
     /// Number of all faults.
     pub faults_total: u64,
-    /// What may be a fault, or the trace of a process that died.
+    /// A finding that may be a fault, or the trace of a process that died.
     pub doubt: Option<&'static str>,
 }
 

@@ -175,7 +175,7 @@ pub(super) struct Writing<'t> {
     touched: bool,
     /// True when what it removes must not stay in free pages of the file.
     wants_rewrite: bool,
-    /// What it removes for good.
+    /// Removals for good.
     removed: Vec<Removed>,
 }
 

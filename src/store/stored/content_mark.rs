@@ -7,7 +7,7 @@ impl StoredKind for ContentMark {
     const NAME: &'static str = "content-mark";
 }
 
-/// The time at which a backup was made.
+// The time at which a backup was made.
 impl StoredKind for Stamp {
     const NAME: &'static str = "time";
 }
