@@ -74,6 +74,8 @@ mod file;
 
 mod rows;
 
+mod counted;
+
 mod salvage;
 
 mod listing;
