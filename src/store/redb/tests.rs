@@ -57,6 +57,8 @@ mod rewriting;
 
 mod restoring;
 
+mod late;
+
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))
 }
