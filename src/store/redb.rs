@@ -74,6 +74,8 @@ mod file;
 
 mod rows;
 
+mod counted;
+
 mod salvage;
 
 mod listing;
@@ -214,6 +216,10 @@ impl Watched for Redb {
         self.file.keeps_forgotten()
     }
 
+    fn ended_uncleanly(&self) -> bool {
+        self.file.ended_uncleanly()
+    }
+
     fn restored(&self) -> Option<String> {
         self.file.restored()
     }
@@ -339,7 +345,15 @@ impl Polls for Redb {
         polls: Vec<(FeedNo, PollState)>,
         pauses: Vec<HostPause>,
     ) -> StoreFuture<'_, ()> {
-        self.write(move |writing| commit::save_polls(writing, &polls, &pauses))
+        self.write(move |writing| {
+            commit::save_polls(writing, &polls, &pauses)?;
+            writing.sync();
+            Ok(())
+        })
+    }
+
+    fn note_polls(&self, polls: Vec<(FeedNo, PollState)>) -> StoreFuture<'_, ()> {
+        self.write(move |writing| commit::save_polls(writing, &polls, &[]))
     }
 
     fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {

@@ -7,6 +7,7 @@ use super::{
 use crate::EVERFEED;
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use std::time::Duration;
 use testkit::{
     place::{Place, Running},
     wait::PATIENCE,
@@ -57,8 +58,19 @@ impl Process {
         self.running.take().expect("it runs").kill();
     }
 
-    /// SIGTERM; it has to end by itself, in order, with exit code 0.
+    /// Ends it in order, and starts it again for a moment.
+    pub(crate) async fn restart(&mut self) {
+        self.end().await;
+        self.start().await;
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+    }
+
     pub(crate) async fn stop(mut self) {
+        self.end().await;
+    }
+
+    /// SIGTERM; it has to end by itself, in order, with exit code 0.
+    pub(crate) async fn end(&mut self) {
         let mut running = self.running.take().expect("it runs");
         running.signal(Signal::SIGTERM);
         let status = tokio::task::spawn_blocking(move || running.wait());
