@@ -34,6 +34,7 @@ impl Readers {
             bytes_max,
             filter,
             with_total: reading.tells_total(),
+            numbering: reading.numbering,
         };
         if query.with_total {
             return self.counted(&reading.view, query).await;

@@ -6,7 +6,7 @@ use crate::{
         filter::Filter,
         moment::Moment,
         order::Order,
-        page::ListingQuery,
+        page::{ListingQuery, Numbering},
         position::{BadPosition, Position},
         record::FeedNo,
         stamp::Stamp,
@@ -32,6 +32,8 @@ pub struct ReadRequest {
     pub(super) own_url: Option<Arc<str>>,
     /// The last cursor that was pushed before, where that is not the position.
     pub(super) prev: Option<Arc<str>>,
+    /// The part of the numbers of items, for protocols that have them.
+    pub(super) numbering: Numbering,
 }
 
 /// Purpose of a body; each is read in the file of its name.
@@ -112,6 +114,7 @@ impl ReadRequest {
             site: None,
             own_url: None,
             prev: None,
+            numbering: Numbering::None,
         }
     }
 
@@ -216,6 +219,12 @@ impl ReadRequest {
             since: Spec::parse(since)?,
             ..Self::of(view, Representation::JSON, Purpose::Stream, max)
         })
+    }
+
+    /// The same read with numbers of items.
+    #[must_use]
+    pub fn numbered(self, numbering: Numbering) -> Self {
+        Self { numbering, ..self }
     }
 
     /// The same read for somebody who sees the feeds below another site.

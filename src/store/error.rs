@@ -81,6 +81,9 @@ pub enum StoreError {
     /// `id:` in an order where items move.
     #[error("id positions need an order in which items do not move: created or -created")]
     MovingOrder,
+    /// A number of an item in a view whose items have none, or are not counted yet.
+    #[error("items of this view have no numbers")]
+    Unnumbered,
     /// The commit would pass the quota of its feed; nothing was written.
     #[error("feed `{feed}` would keep {bytes} bytes, and its quota is {quota_bytes}")]
     Quota {

@@ -45,6 +45,8 @@ pub(super) struct PlannedCommit {
     pub(super) evidence: Vec<(ItemId, Stamp, Evidence)>,
     /// Items whose evidence is removed.
     pub(super) forgotten: Vec<ItemId>,
+    /// The last T of the feed before the commit.
+    pub(super) last_t_before: Stamp,
 }
 
 /// An item that takes a new place.
@@ -104,6 +106,7 @@ pub(super) fn plan(
         items: BTreeMap::new(),
         evidence: Vec::new(),
         forgotten: Vec::new(),
+        last_t_before: before,
     };
     for change in &commit.changes {
         let t = plan.receipt.feed.next_t(now);

@@ -85,6 +85,8 @@ mod file;
 
 mod rows;
 
+mod counted;
+
 mod salvage;
 
 mod listing;

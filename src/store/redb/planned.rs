@@ -2,6 +2,7 @@
 //! record of the feed; not what is saved beside them.
 
 use super::{
+    counted,
     sealed::SealedTable,
     tables::{
         CREATED, EVIDENCE, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, TableEdit as _, WITNESSES,
@@ -31,6 +32,7 @@ pub(super) fn write_planned(
 ) -> Result<(), StoreError> {
     let feed = commit.basis.feed;
     write_items(tx, feed, plan)?;
+    counted::take_in(tx, plan)?;
     word_index::take_in(tx, plan)?;
     bind_keys(tx, commit)?;
     bind_witnesses(tx, commit)?;
