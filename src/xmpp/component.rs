@@ -1,16 +1,12 @@
 //! The component: the service, and the supervisor that keeps a stream open for it; not what they
 //! do.
 
-use super::{
-    connect,
-    parts::{ConnectionState, Parts},
-    push::Pusher,
-    service::Service,
-    shown::ShownPages,
-    subscribers::{Room, Subscribers},
-    supervisor::{Connect, Supervisor},
-};
+use super::{ConnectionState, Parts};
 use crate::feed::{record::FeedNo, stamp::Stamp};
+use push::Pusher;
+use secret_file::secret;
+use service::Service;
+use shown::ShownPages;
 use std::{
     collections::HashMap,
     io,
@@ -18,8 +14,34 @@ use std::{
     time::Duration,
 };
 use tokio::{sync::watch, time::sleep};
+use subscribers::{Room, Subscribers};
+use supervisor::{Connect, Supervisor};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
+
+mod asked;
+mod connect;
+mod disco;
+mod element;
+mod fault;
+mod frames;
+mod node;
+mod notice;
+mod ns;
+mod pace;
+mod push;
+mod rsm;
+mod secret_file;
+mod service;
+mod shown;
+mod stanza;
+mod stanza_error;
+mod stream;
+mod subscribers;
+mod supervisor;
+
+#[cfg(test)]
+mod tests;
 
 /// Seconds after which the stored subscriptions are read once more, where they could not be.
 const LOAD_AGAIN_SECS: u64 = 5;
@@ -88,7 +110,7 @@ impl Component {
         let supervisor = Supervisor {
             jid: jid.clone(),
             server: config.server.clone().unwrap_or_default(),
-            secret: config.secret()?,
+            secret: secret(&config)?,
             connect,
             service,
             subscribers,

@@ -4,7 +4,10 @@ use super::rig::{ALICE, Answer, Rig, SERVICE, config, error};
 use crate::{
     feed::{order::Order, reconcile::Change},
     readers::testing::{ReaderRig, add, add_titled, delete, edit, id},
-    xmpp::{Config, element::Element, ns},
+    xmpp::{
+        Config,
+        component::{element::Element, ns},
+    },
 };
 use everfeed_adapters::{Body, Text};
 use std::sync::Arc;

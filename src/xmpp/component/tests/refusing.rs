@@ -7,7 +7,7 @@ use crate::{
     catalog::ShowRule,
     feed::filter::Filter,
     readers::testing::{ReaderRig, add_titled, id},
-    xmpp::{frames::STANZA_BYTES_MAX, ns},
+    xmpp::component::{frames::STANZA_BYTES_MAX, ns},
 };
 
 fn pubsub(rest: &str) -> String {

@@ -5,7 +5,6 @@ use super::{
     element::Element,
     frames::Frame,
     pace::Paces,
-    parts::ConnectionState,
     push,
     service::Service,
     stanza::{Received, Request},
@@ -13,7 +12,9 @@ use super::{
     stream::{self, AnyConnection, OpenStream, Outbox, StreamEnd},
     subscribers::Subscribers,
 };
-use crate::{clock::Clock, feed::stamp::Stamp, secret::Secret, telemetry::Metrics};
+use crate::{
+    clock::Clock, feed::stamp::Stamp, secret::Secret, telemetry::Metrics, xmpp::ConnectionState,
+};
 use futures_util::future::BoxFuture;
 use std::{io, sync::Arc, time::Duration};
 use tokio::{

@@ -1,7 +1,7 @@
 //! The stream: its handshake, its ends, and the next one.
 
 use super::rig::{Rig, SERVICE, config, error};
-use crate::{readers::testing::ReaderRig, xmpp::ns};
+use crate::{readers::testing::ReaderRig, xmpp::component::ns};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 

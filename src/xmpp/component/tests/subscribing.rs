@@ -7,9 +7,11 @@ use crate::{
     store::{Subscriptions as _, listing},
     xmpp::{
         Config,
-        element::Element,
-        ns,
-        subscribers::{BARE_LEASE_SECS, FULL_LEASE_SECS},
+        component::{
+            element::Element,
+            ns,
+            subscribers::{BARE_LEASE_SECS, FULL_LEASE_SECS},
+        },
     },
 };
 use futures_util::TryStreamExt as _;
