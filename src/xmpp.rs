@@ -14,4 +14,4 @@ pub use absent::Component;
 #[cfg(feature = "xmpp")]
 pub use component::Component;
 pub use config::Config;
-pub use parts::{ConnectionState, Parts};
+pub use parts::{ConnectionState, EndedSubscription, Parts, SubscriptionState};

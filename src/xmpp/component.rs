@@ -13,14 +13,15 @@ use std::{
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
-use tokio::{sync::watch, time::sleep};
 use subscribers::{Room, Subscribers};
 use supervisor::{Connect, Supervisor};
+use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 mod asked;
 mod connect;
+mod desk;
 mod disco;
 mod element;
 mod fault;
@@ -67,7 +68,7 @@ impl Component {
     }
 
     /// A component whose connections are made so.
-    pub(super) fn over(parts: Parts, connect: Connect) -> io::Result<Self> {
+    fn over(parts: Parts, connect: Connect) -> io::Result<Self> {
         let Parts {
             config,
             readers,
@@ -82,6 +83,7 @@ impl Component {
         let room = Room {
             subscriptions_max: config.subscriptions_max,
             per_jid_max: config.subscriptions_per_jid_max,
+            per_domain_max: config.subscriptions_per_domain_max,
         };
         let subscribers = Arc::new(Subscribers::new(store.clone(), room));
         let service = Arc::new(Service {

@@ -36,6 +36,8 @@ pub struct Config {
     pub subscriptions_max: usize,
     /// Subscriptions of one bare address and its resources at most.
     pub subscriptions_per_jid_max: usize,
+    /// Subscriptions of addresses at one domain at most.
+    pub subscriptions_per_domain_max: usize,
 }
 
 impl Default for Config {
@@ -51,6 +53,7 @@ impl Default for Config {
             stanza_bytes_max: 200_000,
             subscriptions_max: 20_000,
             subscriptions_per_jid_max: 100,
+            subscriptions_per_domain_max: 10_000,
         }
     }
 }
@@ -115,6 +118,10 @@ impl Config {
         for (key, found) in [
             ("subscriptions_max", self.subscriptions_max),
             ("subscriptions_per_jid_max", self.subscriptions_per_jid_max),
+            (
+                "subscriptions_per_domain_max",
+                self.subscriptions_per_domain_max,
+            ),
         ] {
             at_least_one(key, found as u64, "use 1 or more")?;
         }

@@ -11,9 +11,8 @@ pub(super) fn secret(config: &Config) -> io::Result<Secret> {
     let Some(file) = &config.secret_file else {
         return Err(io::Error::other("there is no xmpp.secret"));
     };
-    let text = fs::read_to_string(file).map_err(|error| {
-        io::Error::new(error.kind(), format!("{}: {error}", file.display()))
-    })?;
+    let text = fs::read_to_string(file)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
     match text.lines().next().map(str::trim) {
         Some(secret) if !secret.is_empty() => Ok(Secret::new(secret)),
         _ => {
