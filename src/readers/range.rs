@@ -25,6 +25,20 @@ impl Readers {
         bytes_max: usize,
         is_fresh: bool,
     ) -> Result<Page, ReadError> {
+        let is_hidden = reading.hides_deletions;
+        if is_hidden && filter.shows_gone_alone() {
+            // Not even how many there are.
+            let nothing = PageQuery {
+                max: 1,
+                ..PageQuery::all(reading.view.feed, reading.view.order)
+            };
+            let mut page = self.store.page(nothing).await?;
+            page.items.clear();
+            (page.more, page.total, page.scanned) = (false, Some(0), None);
+            page.last_cursor = reading.kept_cursor().unwrap_or_default().to_owned();
+            return Ok(page);
+        }
+        let filter = if is_hidden { filter.live() } else { filter };
         let query = PageQuery {
             feed: reading.view.feed,
             order: reading.view.order,

@@ -9,6 +9,7 @@ mod blogs;
 mod consumer;
 mod forgetting;
 mod process;
+mod resource;
 mod subscriber;
 
 use blogs::Blogs;
