@@ -1,7 +1,8 @@
 //! The store contract: small traits over feeds, groups, polls, walks, subscriptions, users and the
 //! catalog, and their sum [`Store`]; no store in particular.
 //!
-//! Every call is atomic, and what was answered with `Ok` survives the end of the process. No call
+//! Every call is atomic, and what was answered with `Ok` survives the end of the process; after a
+//! kill, polls that changed nothing are excepted ([`Polls::note_polls`], [`Commit::is_late`]). No call
 //! returns everything of a kind that grows: those that list take the last key seen and a limit, and
 //! [`listing`] makes streams of them.
 
@@ -61,7 +62,7 @@ pub use error::StoreError;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use paging::COUNT_ROWS_MAX;
-pub use polls::{HostPause, Polls, Walks};
+pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use redb::stored_item;
 pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;

@@ -11,7 +11,6 @@ use anyhow::{Result, ensure};
 use everfeed::{
     feed::{
         cursor::Toc,
-        filter::Filter,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -95,14 +94,9 @@ impl Subject {
         let start = Instant::now();
         for since in &sinces {
             let query = PageQuery {
-                feed: self.house.feed(),
-                order: Order::MODIFIED,
                 since: Some(Position::of_cursor(since)),
-                until: None,
                 max: PAGE_ITEMS,
-                bytes_max: usize::MAX,
-                filter: Filter::All,
-                with_total: false,
+                ..PageQuery::all(self.house.feed(), Order::MODIFIED)
             };
             let page = self.house.store.page(query).await?;
             ensure!(

@@ -10,7 +10,6 @@ use crate::{
 use anyhow::{Result, ensure};
 use everfeed::{
     feed::{
-        filter::Filter,
         order::Order,
         page::{Page, PageQuery},
     },
@@ -30,14 +29,8 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
     );
     let (house, _) = House::new(1_000).await?;
     let query = PageQuery {
-        feed: house.feed(),
-        order: Order::MODIFIED,
-        since: None,
-        until: None,
         max: PAGE_ITEMS,
-        bytes_max: usize::MAX,
-        filter: Filter::All,
-        with_total: false,
+        ..PageQuery::all(house.feed(), Order::MODIFIED)
     };
     let page = house.store.page(query).await?;
     ensure!(

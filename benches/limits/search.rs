@@ -110,14 +110,10 @@ impl Search {
                 Position::parse(&since)?
             };
             let query = PageQuery {
-                feed: self.feed,
-                order,
                 since,
-                until: None,
                 max: PAGE_ITEMS,
-                bytes_max: usize::MAX,
                 filter: filter.clone(),
-                with_total: false,
+                ..PageQuery::all(self.feed, order)
             };
             let start = Instant::now();
             let answer = self.store.page(query).await?;

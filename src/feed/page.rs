@@ -35,6 +35,21 @@ pub struct PageQuery {
     pub filter: Filter,
     /// Count the items that terms of a filter show; without terms they are counted anyway.
     pub with_total: bool,
+    /// The part that numbers of items have in it.
+    pub numbering: Numbering,
+}
+
+/// The part of the numbers of items in a question. The number of an item is the count of items
+/// before it in list order. Only a view of all items has numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Numbering {
+    /// None.
+    #[default]
+    None,
+    /// The page tells the number of its first item, where it is known.
+    Told,
+    /// The page begins with the item of this number, and tells it. `since` does not count.
+    From(u64),
 }
 
 impl PageQuery {
@@ -49,6 +64,7 @@ impl PageQuery {
             bytes_max: usize::MAX,
             filter: Filter::All,
             with_total: false,
+            numbering: Numbering::None,
         }
     }
 }
@@ -65,6 +81,8 @@ pub struct Page {
     /// Number of items in the view; `None` when they were not counted, or are more than can be
     /// counted at once.
     pub total: Option<u64>,
+    /// The number of the first item in the view, where it was asked for and is known.
+    pub index: Option<u64>,
     /// The cursor of the last item that was looked at, where a filter hid those behind
     /// `last_cursor`.
     pub scanned: Option<String>,
@@ -82,14 +100,10 @@ impl PageQuery {
             ..order
         };
         Self {
-            feed,
-            order,
-            since: None,
-            until: None,
             max: 1,
             bytes_max: 1,
             filter,
-            with_total: false,
+            ..Self::all(feed, order)
         }
     }
 
@@ -198,6 +212,8 @@ pub struct ListingQuery<'a> {
 pub struct Selection<R> {
     /// The rows in list order.
     pub rows: Vec<R>,
+    /// The place of the first.
+    pub first: Option<ListingPlace>,
     /// The cursor to go on from; empty when nothing stands before the range.
     pub last_cursor: String,
     /// True when more rows stand in the range now.
@@ -268,7 +284,7 @@ pub fn select<L: Listing>(
         (since.bound, until.bound)
     };
     let mut rows = Vec::with_capacity(ask.max.min(ROWS_EXPECTED));
-    let mut last = None;
+    let (mut first, mut last) = (None, None);
     let mut more = false;
     let mut bytes = 0_usize;
     if !is_inverted(low, high) {
@@ -279,6 +295,7 @@ pub fn select<L: Listing>(
                 more = true;
                 break;
             }
+            first = first.or(Some(place));
             last = Some(place);
             rows.push(row);
         }
@@ -289,6 +306,7 @@ pub fn select<L: Listing>(
     };
     Ok(Selection {
         rows,
+        first,
         last_cursor,
         more,
         since_degraded: since.degraded,

@@ -302,6 +302,23 @@ impl PollState {
         resumed
     }
 
+    // Decides: Is a poll state that comes to the store late kept?
+    /// True for the state of an earlier poll than the one that is held. A poll after now is of a
+    /// clock that went back since, and says nothing.
+    pub fn is_outdated_by(&self, held: &Self, now: Stamp) -> bool {
+        let (own, held) = (self.timetable.polled_at, held.timetable.polled_at);
+        own.zip(held)
+            .is_some_and(|(own, held)| own < held && held <= now)
+    }
+
+    /// The same as if its last document had not been read: the next poll reads it again.
+    #[must_use]
+    pub fn without_document(mut self) -> Self {
+        self.validators = None;
+        self.document.body = None;
+        self
+    }
+
     /// Time at which a hint polls the feed. It ends a back-off; it never ends a `not_before` of the
     /// host; one that comes within five seconds of the last one that polled waits for their end; a
     /// feed that said 410, or whose quota is reached, is looked at once a day.

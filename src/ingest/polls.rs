@@ -78,8 +78,27 @@ pub struct Polled {
 pub enum PollSaving {
     /// In the store already, as part of a commit.
     Committed,
-    /// Nowhere yet: it is saved with those of other feeds.
-    Waiting,
+    /// Nowhere yet, and it is saved at once: the publisher asked to be left alone, or the operator
+    /// has said something.
+    AtOnce,
+    /// Nowhere yet: it is noted with those of other feeds, and may be lost with the process.
+    Late,
+}
+
+impl PollSaving {
+    // Decides: Which poll state may be lost with the process?
+    /// Place of the state after an outcome that is not committed. Only words of the publisher to be
+    /// left alone are never lost.
+    fn of(outcome: &PollOutcome<'_>) -> Self {
+        match outcome {
+            PollOutcome::Failed(failure)
+                if failure.retry_after_secs.is_some() || failure.status() == Some(410) =>
+            {
+                Self::AtOnce
+            }
+            _ => Self::Late,
+        }
+    }
 }
 
 /// Seconds until a poll is repeated whose result could not be kept because the store was away.
@@ -244,7 +263,7 @@ impl<'a> Poll<'a> {
         Polled {
             end: PollEnd::of(outcome),
             state: next,
-            saving: PollSaving::Waiting,
+            saving: PollSaving::of(outcome),
             host_pause: None,
             walk: None,
             check_at: None,

@@ -4,7 +4,6 @@
 use super::{ReadError, ReadRequest, Readers, body::Contents, request::Purpose};
 use crate::{
     feed::{
-        filter::Filter,
         order::Order,
         page::{Page, PageQuery},
         position::Position,
@@ -127,14 +126,10 @@ impl Readers {
         max: usize,
     ) -> Result<Page, ReadError> {
         let query = PageQuery {
-            feed,
-            order,
             since: from.map(Position::at),
-            until: None,
             max,
             bytes_max: ARCHIVE_BYTES_MAX,
-            filter: Filter::All,
-            with_total: false,
+            ..PageQuery::all(feed, order)
         };
         Ok(self.store.page(query).await?)
     }

@@ -85,14 +85,10 @@ impl Readers {
 
     async fn live_items(&self, feed: FeedNo, order: Order, max: usize) -> Result<Page, ReadError> {
         let query = PageQuery {
-            feed,
-            order,
-            since: None,
-            until: None,
             max,
             bytes_max: self.config.page_bytes_max,
             filter: Filter::All.live(),
-            with_total: false,
+            ..PageQuery::all(feed, order)
         };
         Ok(self.store.page(query).await?)
     }

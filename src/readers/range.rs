@@ -48,8 +48,10 @@ impl Readers {
             bytes_max,
             filter,
             with_total: reading.tells_total(),
+            numbering: reading.numbering,
         };
-        if query.with_total {
+        // Totals are remembered as they are told with deletions.
+        if query.with_total && !is_hidden {
             return self.counted(&reading.view, query).await;
         }
         // By the order of change the rows of a page stand side by side, in all others they are read

@@ -6,7 +6,7 @@ use crate::{
         filter::Filter,
         moment::Moment,
         order::Order,
-        page::ListingQuery,
+        page::{ListingQuery, Numbering},
         position::{BadPosition, Position},
         record::FeedNo,
         stamp::Stamp,
@@ -34,6 +34,8 @@ pub struct ReadRequest {
     pub(super) prev: Option<Arc<str>>,
     /// True for a feed of which nobody is told what is gone.
     pub(super) hides_deletions: bool,
+    /// The part of the numbers of items, for protocols that have them.
+    pub(super) numbering: Numbering,
 }
 
 /// Purpose of a body; each is read in the file of its name.
@@ -117,6 +119,7 @@ impl ReadRequest {
             own_url: None,
             prev: None,
             hides_deletions: false,
+            numbering: Numbering::None,
         }
     }
 
@@ -232,6 +235,12 @@ impl ReadRequest {
             since: Spec::parse(since)?,
             ..Self::of(view, Representation::JSON, Purpose::Stream, max)
         })
+    }
+
+    /// The same read with numbers of items.
+    #[must_use]
+    pub fn numbered(self, numbering: Numbering) -> Self {
+        Self { numbering, ..self }
     }
 
     /// The same read for somebody who sees the feeds below another site.

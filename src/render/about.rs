@@ -13,6 +13,7 @@ use crate::feed::{
 };
 use serde::{Serialize, ser::SerializeMap as _};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use std::{borrow::Cow, collections::BTreeMap};
 
 #[cfg(test)]
@@ -69,35 +70,25 @@ pub fn json(about: &About<'_>) -> Vec<u8> {
 
 const ITEM_SCHEMA: &str = include_str!("about/item.schema.json");
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Description<'a> {
     name: &'a str,
     title: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Cow<'a, str>>,
     id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     site: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<&'a str>,
     /// The feeds of which it is a group, and where they stand as OPML.
-    #[serde(skip_serializing_if = "Option::is_none")]
     members: Option<Members<'a>>,
     state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     origin_reached: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     origin_fails_since: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     updated: Option<String>,
     history: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     history_reason: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<Missed<'a>>,

@@ -199,6 +199,7 @@ pub(super) fn page_of(items: Vec<Item>) -> Page {
         last_cursor: "1389003999_0_2040335985".into(),
         more: false,
         total: Some(3),
+        index: None,
         scanned: None,
         record: Arc::new(feed(metadata())),
         degraded: None,

@@ -412,7 +412,7 @@ impl From<&StoreError> for Refusal {
     fn from(error: &StoreError) -> Self {
         match error {
             StoreError::UnknownId => Self::unknown(error.to_string()),
-            StoreError::MovingOrder => Self::bad(error.to_string()),
+            StoreError::MovingOrder | StoreError::Unnumbered => Self::bad(error.to_string()),
             // The cause names files of the machine, and is for the operator.
             StoreError::Away(_) => Self::for_now(
                 "this server cannot reach its store now. The fault is on this server, and the operator can see it. \

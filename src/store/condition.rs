@@ -83,6 +83,12 @@ pub trait Watched: Send + Sync {
         None
     }
 
+    /// True when the process before this one did not close the store: what it noted late is not
+    /// there, and it may have died of what it did last.
+    fn ended_uncleanly(&self) -> bool {
+        false
+    }
+
     /// The words for a store that was restored from a copy before it was opened; `None` for any
     /// other.
     fn restored(&self) -> Option<String> {

@@ -81,6 +81,9 @@ pub enum StoreError {
     /// `id:` in an order where items move.
     #[error("id positions need an order in which items do not move: created or -created")]
     MovingOrder,
+    /// A number of an item in a view whose items have none, or are not counted yet.
+    #[error("items of this view have no numbers")]
+    Unnumbered,
     /// The commit would pass the quota of its feed; nothing was written.
     #[error("feed `{feed}` would keep {bytes} bytes, and its quota is {quota_bytes}")]
     Quota {
@@ -102,7 +105,7 @@ pub enum StoreError {
         /// The last time recorded, RFC 3339.
         recorded: String,
     },
-    /// The file was written by a newer everfeed, or is no store.
+    /// The file was written by a newer everfeed, is no store, or is not the one to be served.
     #[error("{0}")]
     Schema(String),
     /// The file is missing or empty where a store was made before.

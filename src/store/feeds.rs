@@ -165,6 +165,10 @@ pub struct Commit {
     pub poll: Option<PollState>,
     /// The change of the feed's archives, if it concerns them.
     pub archives: Option<Archives>,
+    /// True for a commit of which a kill may take everything: it is read back at once, and is on disk
+    /// [`POLLS_LATE_SECS`](super::POLLS_LATE_SECS) later at the latest. It is believed only of a
+    /// commit that changes nothing that consumers see.
+    pub is_late: bool,
     /// The next observation. If the window began anew with it, the feed gets a gap marker.
     pub observed: Option<ObservationRecord>,
 }
@@ -241,8 +245,25 @@ impl Commit {
             ready: record.is_ready(),
             poll: None,
             archives: None,
+            is_late: false,
             observed: None,
         }
+    }
+
+    // Decides: Which commit may be lost with the process?
+    /// True when it may be on disk later, on this record of the feed.
+    pub(super) fn may_be_late(&self, record: &FeedRecord) -> bool {
+        let leaves_a_gap =
+            |observed: &ObservationRecord| observed.events.iter().any(|event| event.leaves_a_gap());
+        self.is_late
+            && self.changes.is_empty()
+            && self.copies.is_empty()
+            && self.aliases.is_empty()
+            && self.metadata.is_none()
+            && self.archives.is_none()
+            && self.id_rule == record.ids.rule
+            && self.ready == record.is_ready()
+            && !self.observed.as_ref().is_some_and(leaves_a_gap)
     }
 }
 

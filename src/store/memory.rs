@@ -278,6 +278,10 @@ impl Polls for Memory {
         self.answer(move |state, now| state.save_polls(polls, pauses, now))
     }
 
+    fn note_polls(&self, polls: Vec<(FeedNo, PollState)>) -> StoreFuture<'_, ()> {
+        self.save_polls(polls, Vec::new())
+    }
+
     fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {
         self.answer(move |state, _| {
             let pauses = state.hosts.range(following(after)).take(max);
@@ -589,9 +593,15 @@ impl MemoryState {
             return Err(StoreError::UnknownFeed(*never_given));
         }
         for (no, poll) in polls {
-            self.feeds
-                .entry(no)
-                .and_modify(|feed| feed.poll = Some(poll));
+            let held = self.feeds.get_mut(&no);
+            if let Some(feed) = held
+                && !feed
+                    .poll
+                    .as_ref()
+                    .is_some_and(|held| poll.is_outdated_by(held, now))
+            {
+                feed.poll = Some(poll);
+            }
         }
         if !hosts.is_empty() {
             self.hosts.retain(|_, pause| pause.until > now);

@@ -8,7 +8,10 @@ use crate::feed::{
     item::Item,
     moment::Moment,
     order::{Axis, Order},
-    page::{self, Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
+    page::{
+        self, Listing, ListingPlace, ListingRow, ListingRows, Numbering, Page, PageQuery, Range,
+    },
+    position::Position,
     record::FeedRecord,
     stamp::Stamp,
 };
@@ -37,8 +40,17 @@ pub(super) trait ListedRow: ListingRow {
     fn item(&self) -> Result<Arc<Item>, StoreError>;
 }
 
-/// A listing whose store may know in which rows to look.
+/// A listing whose store may know in which rows to look, and what their numbers are.
 pub(super) trait IndexedListing: Listing<Error = StoreError> {
+    /// The count of rows before a place, in ascending order; `None` where it is not known.
+    fn rows_before(&self, place: ListingPlace) -> Result<Option<u64>, StoreError>;
+
+    /// The place and the id of the row that so many stand before; `None` for one beyond the last.
+    ///
+    /// # Errors
+    /// `Unnumbered` where rows are not counted.
+    fn row_numbered(&self, number: u64) -> Result<Option<(ListingPlace, String)>, StoreError>;
+
     /// The rows that a question is for; `None` where no index tells.
     fn likely(&self, _query: IndexQuery) -> Result<Option<ListingRows<'_, Self>>, StoreError> {
         Ok(None)
@@ -69,7 +81,11 @@ where
         order: query.order,
         end: RefCell::default(),
     };
-    let selected = page::select(&shown, &query.ask())?;
+    let start = shown.numbered_start(query)?;
+    let mut ask = query.ask();
+    ask.since = start.as_ref().or(ask.since);
+    let selected = page::select(&shown, &ask)?;
+    let index = shown.number_of(selected.first, query.numbering)?;
     let ScanEnd { cut, scanned } = shown.end.take();
     let total = match &query.filter {
         Filter::All => Some(record.items.total),
@@ -88,6 +104,7 @@ where
             .collect::<Result<_, _>>()?,
         more: selected.more || cut.is_some(),
         total,
+        index,
         scanned: scanned.filter(is_further),
         last_cursor: cut.unwrap_or(selected.last_cursor),
         record: Arc::new(record.clone()),
@@ -251,6 +268,58 @@ where
                 }
                 let stub = Box::new(filter::left_view(&item));
                 Ok(Some(ShownRow::Left(row, stub)))
+            }
+        }
+    }
+
+    /// The position before the item with whose number a page is to begin; `None` where it begins
+    /// elsewhere.
+    fn numbered_start(&self, query: &PageQuery) -> Result<Option<Position>, StoreError> {
+        let Numbering::From(number) = query.numbering else {
+            return Ok(None);
+        };
+        if *self.filter != Filter::All {
+            return Err(StoreError::Unnumbered);
+        }
+        let total = self.record.items.total;
+        // The one before it in list order; of a page beyond the end, the last.
+        let Some(before) = number.min(total).checked_sub(1) else {
+            // Tells by its error that there are no numbers.
+            self.rows.row_numbered(0)?;
+            return Ok(Some(Position::Start { degraded: false }));
+        };
+        let ascending = if self.order.reverse {
+            total - 1 - before
+        } else {
+            before
+        };
+        let row = self.rows.row_numbered(ascending)?;
+        let (place, id) = row.ok_or(StoreError::Unnumbered)?;
+        let toc = Toc::of(place.t, [id]).ok_or(StoreError::Unnumbered)?;
+        Ok(Some(Position::Cursor {
+            toc: toc.marked(self.cursor_mark()),
+            canonical: true,
+        }))
+    }
+
+    /// The number of the item at a place, where it is to be told.
+    fn number_of(
+        &self,
+        place: Option<ListingPlace>,
+        numbering: Numbering,
+    ) -> Result<Option<u64>, StoreError> {
+        let (Some(place), Filter::All) = (place, self.filter) else {
+            return Ok(None);
+        };
+        match numbering {
+            Numbering::None => Ok(None),
+            Numbering::From(number) => Ok(Some(number)),
+            Numbering::Told => {
+                let before = self.rows.rows_before(place)?;
+                Ok(before.and_then(|before| match self.order.reverse {
+                    true => self.record.items.total.checked_sub(before + 1),
+                    false => Some(before),
+                }))
             }
         }
     }

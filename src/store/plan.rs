@@ -4,7 +4,10 @@
 use super::{
     Commit, Receipt, StoreError,
     feeds::WITNESSED_MAX,
-    stored::{damaged, item::encode_item},
+    stored::{
+        damaged,
+        item::{encode_item, plain_bytes},
+    },
 };
 use crate::feed::{
     item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses, uuid_iri},
@@ -42,6 +45,8 @@ pub(super) struct PlannedCommit {
     pub(super) evidence: Vec<(ItemId, Stamp, Evidence)>,
     /// Items whose evidence is removed.
     pub(super) forgotten: Vec<ItemId>,
+    /// The last T of the feed before the commit.
+    pub(super) last_t_before: Stamp,
 }
 
 /// An item that takes a new place.
@@ -101,6 +106,7 @@ pub(super) fn plan(
         items: BTreeMap::new(),
         evidence: Vec::new(),
         forgotten: Vec::new(),
+        last_t_before: before,
     };
     for change in &commit.changes {
         let t = plan.receipt.feed.next_t(now);
@@ -318,7 +324,7 @@ impl PlannedCommit {
         let (mut added, mut removed) = (0_u64, 0_u64);
         for moved in self.items.values_mut() {
             moved.encoded = encode_item(&moved.item)?;
-            added += moved.encoded.len() as u64;
+            added += plain_bytes(&moved.encoded);
             if let Some(from) = moved.from {
                 removed += held.bytes_at(from.t)?;
             }

@@ -8,7 +8,13 @@ use crate::feed::{
     schedule::{Pause, PollState},
 };
 
-/// Poll states and host pauses.
+/// Seconds after which a poll state that was noted is on disk at the latest.
+// Limit: a process that dies has forgotten the polls of its last seconds that changed nothing. They
+// are made once more.
+pub const POLLS_LATE_SECS: u64 = 3;
+
+/// Poll states and host pauses. The state of an earlier poll never takes the place of one of a later
+/// poll, whichever call comes last.
 pub trait Polls: Send + Sync {
     /// The poll states of the feeds after this number, by number, at most so many.
     fn polls(&self, after: Option<FeedNo>, max: usize)
@@ -25,6 +31,11 @@ pub trait Polls: Send + Sync {
         polls: Vec<(FeedNo, PollState)>,
         pauses: Vec<HostPause>,
     ) -> StoreFuture<'_, ()>;
+
+    /// Saves poll states of which nothing is lost but a poll: they are read back at once, and are on
+    /// disk [`POLLS_LATE_SECS`] later at the latest, or with the next change that is durable at
+    /// once. All or none, as [`save_polls`](Self::save_polls).
+    fn note_polls(&self, polls: Vec<(FeedNo, PollState)>) -> StoreFuture<'_, ()>;
 
     /// The pauses of the authorities after this one, by name, at most so many.
     fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>>;

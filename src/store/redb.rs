@@ -26,12 +26,14 @@ use crate::{
         stamp::Stamp,
     },
 };
+pub use compact::{CompactReport, compact};
 use file::{SeenFile, StoreFile};
 pub use file::{begin_anew, missing_store};
 use guarded::sheltered;
 use open_file::{FileOpener as _, OpenFile};
 use reader::Reader;
 use redb::ReadTransaction;
+pub use report::{StoreReport, TableReport, report};
 pub use restore::{RestoreReport, restore};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -41,6 +43,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
+pub use store_copy::{CopyReport, copy_store, move_store};
 pub use verify::{VerifiedKind, VerifyReport, verify};
 use writer::{Writer, Writing};
 
@@ -55,6 +58,14 @@ mod overlay;
 mod backup;
 
 mod restore;
+
+mod copy_note;
+
+mod store_copy;
+
+mod compact;
+
+mod report;
 
 mod generation;
 
@@ -73,6 +84,8 @@ mod commit_order;
 mod file;
 
 mod rows;
+
+mod counted;
 
 mod salvage;
 
@@ -214,6 +227,10 @@ impl Watched for Redb {
         self.file.keeps_forgotten()
     }
 
+    fn ended_uncleanly(&self) -> bool {
+        self.file.ended_uncleanly()
+    }
+
     fn restored(&self) -> Option<String> {
         self.file.restored()
     }
@@ -339,7 +356,15 @@ impl Polls for Redb {
         polls: Vec<(FeedNo, PollState)>,
         pauses: Vec<HostPause>,
     ) -> StoreFuture<'_, ()> {
-        self.write(move |writing| commit::save_polls(writing, &polls, &pauses))
+        self.write(move |writing| {
+            commit::save_polls(writing, &polls, &pauses)?;
+            writing.sync();
+            Ok(())
+        })
+    }
+
+    fn note_polls(&self, polls: Vec<(FeedNo, PollState)>) -> StoreFuture<'_, ()> {
+        self.write(move |writing| commit::save_polls(writing, &polls, &[]))
     }
 
     fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {

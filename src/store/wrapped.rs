@@ -6,6 +6,7 @@ use super::{
     HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, Store, StoreCondition, StoreCounts,
     StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
     Witnessed,
+    condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -46,11 +47,27 @@ macro_rules! tapped {
             fn condition(&self, inner: &dyn Store) -> StoreCondition {
                 inner.condition()
             }
+
+            fn figures(&self, inner: &dyn Store) -> FileFigures {
+                inner.figures()
+            }
+
+            fn ended_uncleanly(&self, inner: &dyn Store) -> bool {
+                inner.ended_uncleanly()
+            }
         }
 
         impl<T: Tap> Watched for Wrapped<T> {
             fn condition(&self) -> StoreCondition {
                 self.tap.condition(self.inner.as_ref())
+            }
+
+            fn figures(&self) -> FileFigures {
+                self.tap.figures(self.inner.as_ref())
+            }
+
+            fn ended_uncleanly(&self) -> bool {
+                self.tap.ended_uncleanly(self.inner.as_ref())
             }
         }
 
@@ -94,6 +111,7 @@ tapped! { 'a
         polls(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, PollState)>;
         poll(feed: FeedNo) -> Option<PollState>;
         save_polls(polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> ();
+        note_polls(polls: Vec<(FeedNo, PollState)>) -> ();
         host_pauses(after: Option<String>, max: usize) -> Vec<HostPause>;
     }
     Walks {

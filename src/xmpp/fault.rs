@@ -10,6 +10,7 @@ pub(super) fn of_read(error: ReadError) -> StanzaError {
         ReadError::Store(error) => match &*error {
             StoreError::UnknownId => StanzaError::ITEM_NOT_FOUND,
             StoreError::MovingOrder => StanzaError::NOT_IMPLEMENTED,
+            StoreError::Unnumbered => StanzaError::NOT_IMPLEMENTED.saying(error.to_string()),
             error => of_failure(error),
         },
     }

@@ -256,16 +256,14 @@ impl Service {
     ) -> Result<(Arc<ShownPage>, usize), StanzaError> {
         let order = seen.view.order;
         let max = set.max.unwrap_or(ITEMS_DEFAULT).min(ITEMS_MAX);
-        if set.index.is_some() {
-            let text = "give a cursor, or `before` without one for the last items";
-            return Err(StanzaError::NOT_IMPLEMENTED.saying(text));
-        }
         let since = position_spec(&set.after, order)?;
-        let wanted = match &set.before {
-            Some(before) if since.is_empty() => Wanted::Last {
+        let wanted = match (set.index, &set.before) {
+            // Filtered views, and the dates of the publisher, have no numbers (XMPP-26).
+            (Some(index), _) => Wanted::From { index },
+            (None, Some(before)) if since.is_empty() => Wanted::Last {
                 until: position_spec(before, order)?,
             },
-            before => Wanted::First {
+            (None, before) => Wanted::First {
                 since,
                 until: position_spec(before.as_deref().unwrap_or_default(), order)?,
             },

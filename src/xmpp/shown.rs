@@ -6,7 +6,7 @@ use crate::{
         item::{Content, Item},
         item_cap::shortened,
         order::{Axis, Order},
-        page::Page,
+        page::{Numbering, Page},
         record::{FeedRecord, Head},
         view::View,
     },
@@ -36,7 +36,7 @@ pub(super) struct ShownPage {
     pub(super) items: Vec<ShownItem>,
     /// The number of items of the view; `None` where they are too many to be counted.
     pub(super) total: Option<u64>,
-    /// The place of the first in the view, where it is known.
+    /// The number of the first in the view, where it is known.
     pub(super) index: Option<u64>,
     /// True while more items stand in the range.
     pub(super) more: bool,
@@ -51,6 +51,8 @@ pub(super) struct ShownPage {
 pub(super) enum Wanted {
     /// The first items of a range.
     First { since: String, until: String },
+    /// The items from a number on.
+    From { index: u64 },
     /// The last items before a position.
     Last { until: String },
 }
@@ -149,9 +151,12 @@ impl ShownPages {
             _ => page.last_cursor.clone(),
         };
         let total = total(&page, &reading);
-        let index = place_of_first(wanted, items.len() as u64, total, more);
+        let mut index = page.index;
         if is_last {
             items.reverse();
+            // It was counted in the other direction, where the last of them is the first.
+            let behind = |index| total?.checked_sub(index + items.len() as u64);
+            index = index.and_then(behind);
         }
         Ok(Arc::new(ShownPage {
             items,
@@ -173,8 +178,13 @@ impl ShownPages {
 fn reading(view: View, wanted: &Wanted, max: usize) -> Result<ReadRequest, ReadError> {
     let form = Representation::ATOM;
     let max = max.max(1);
+    let mut numbering = Numbering::Told;
     let (view, since, until) = match wanted {
         Wanted::First { since, until } => (view, since.as_str(), until.as_str()),
+        Wanted::From { index } => {
+            numbering = Numbering::From(*index);
+            (view, "", "")
+        }
         Wanted::Last { until } => {
             let order = Order {
                 reverse: !view.order.reverse,
@@ -184,7 +194,9 @@ fn reading(view: View, wanted: &Wanted, max: usize) -> Result<ReadRequest, ReadE
         }
     };
     // Whoever asks has read the positions before.
-    ReadRequest::page(view, form, since, until, max).map_err(|_| ReadError::UnknownArchive)
+    let request = ReadRequest::page(view, form, since, until, max);
+    let request = request.map_err(|_| ReadError::UnknownArchive)?;
+    Ok(request.numbered(numbering))
 }
 
 fn total(page: &Page, reading: &ReadRequest) -> Option<u64> {
@@ -192,20 +204,6 @@ fn total(page: &Page, reading: &ReadRequest) -> Option<u64> {
         page.total
     } else {
         Some(page.record.items.total)
-    }
-}
-
-// Decides: Which place has the first item of a part, and when is it known?
-/// The place of the first item in the view (XMPP-22): known where the part begins or ends with it.
-fn place_of_first(wanted: &Wanted, count: u64, total: Option<u64>, more: bool) -> Option<u64> {
-    let from_end = || total?.checked_sub(count);
-    match wanted {
-        Wanted::First { since, .. } if since.is_empty() => Some(0),
-        Wanted::First { until, .. } if until.is_empty() && !more => from_end(),
-        Wanted::First { .. } => None,
-        Wanted::Last { .. } if !more => Some(0),
-        Wanted::Last { until } if until.is_empty() => from_end(),
-        Wanted::Last { .. } => None,
     }
 }
 

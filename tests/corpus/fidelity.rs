@@ -131,6 +131,7 @@ fn written(sliced: &SlicedDocument, form: Representation) -> String {
         record: Arc::new(feed),
         degraded: None,
         total: Some(3),
+        index: None,
         scanned: None,
     };
     let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");

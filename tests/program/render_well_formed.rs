@@ -353,6 +353,7 @@ fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str)
         record: Arc::new(feed),
         degraded: None,
         total: Some(3),
+        index: None,
         scanned: None,
     };
     let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");

@@ -21,6 +21,8 @@ pub(super) const SAVE_AGAIN_SECS: u64 = 5;
 pub(super) struct Saving {
     store: Arc<dyn Store>,
     unsaved: BTreeMap<FeedNo, PollState>,
+    /// True when one of them may not be lost.
+    at_once: bool,
     under_way: Option<BoxFuture<'static, Result<(), Unsaved>>>,
     not_before: Instant,
 }
@@ -28,6 +30,7 @@ pub(super) struct Saving {
 /// A save that failed: what it was to save, and why it could not.
 pub(super) struct Unsaved {
     polls: BTreeMap<FeedNo, PollState>,
+    at_once: bool,
     pauses: BTreeMap<String, Pause>,
     why: StoreError,
 }
@@ -37,6 +40,7 @@ impl Saving {
         Self {
             store,
             unsaved: BTreeMap::new(),
+            at_once: false,
             under_way: None,
             not_before: Instant::now(),
         }
@@ -48,6 +52,7 @@ impl Saving {
             self.unsaved.remove(&feed);
         } else {
             self.unsaved.insert(feed, state.clone());
+            self.at_once |= saving == PollSaving::AtOnce;
         }
     }
 
@@ -73,6 +78,7 @@ impl Saving {
         self.under_way = None;
         let Err(Unsaved {
             polls,
+            at_once,
             pauses: unsaved,
             why,
         }) = saved
@@ -87,6 +93,7 @@ impl Saving {
             // What was learned meanwhile is newer.
             self.unsaved.entry(feed).or_insert(state);
         }
+        self.at_once |= at_once;
         pauses.give_back(unsaved);
         self.not_before = Instant::now() + Duration::from_secs(SAVE_AGAIN_SECS);
     }
@@ -108,13 +115,22 @@ impl Saving {
 
     fn save(&mut self, pauses: &mut HostPauses) -> BoxFuture<'static, Result<(), Unsaved>> {
         let (polls, pauses) = (std::mem::take(&mut self.unsaved), pauses.take_unsaved());
+        let at_once = std::mem::take(&mut self.at_once);
         let store = Arc::clone(&self.store);
         Box::pin(async move {
             let rows = polls.clone().into_iter().collect();
-            let saved = store
-                .save_polls(rows, pauses.clone().into_iter().collect())
-                .await;
-            saved.map_err(|why| Unsaved { polls, pauses, why })
+            let saved = if at_once || !pauses.is_empty() {
+                let pauses = pauses.clone().into_iter().collect();
+                store.save_polls(rows, pauses).await
+            } else {
+                store.note_polls(rows).await
+            };
+            saved.map_err(|why| Unsaved {
+                polls,
+                at_once,
+                pauses,
+                why,
+            })
         })
     }
 }

@@ -10,14 +10,14 @@ use crate::{
     ingest::{
         lane::LaneJob,
         polls::{ChangeCounts, PollEnd},
-        testing::{House, ONE, START_SECS, TWO, Trouble, ok, ok_with, status},
+        testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
     },
     notify::{DelayCause, HintFate},
-    store::memory::Memory,
+    store::{POLLS_LATE_SECS, memory::Memory},
 };
 use std::{
     future::ready,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     time::Duration,
 };
 use tokio::time::{Instant, sleep};
@@ -863,7 +863,8 @@ async fn poll_states_that_gather_during_a_save_are_saved_together() {
     }
     let running = house.start(&feeds).await;
     pass(10).await;
-    assert!(trouble.saves.load(Ordering::Relaxed) <= 2);
+    assert!(trouble.notes.load(Ordering::Relaxed) <= 2);
+    assert_eq!(trouble.saves.load(Ordering::Relaxed), 0);
     let saved = house.store.polls(None, 99).await.unwrap();
     assert_eq!(
         saved
@@ -872,6 +873,65 @@ async fn poll_states_that_gather_during_a_save_are_saved_together() {
             .count(),
         50
     );
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_of_a_publisher_to_be_left_alone_are_saved_at_once() {
+    let check = async |answer: fn() -> Scripted, notes, saves| {
+        let trouble = Arc::new(Trouble::default());
+        let house = House::in_trouble(move |_, _| ready(answer()), &trouble);
+        let feed = house.feed("blog", URL, HOUR, DAY).await;
+        let running = house.start([&feed]).await;
+        pass(1).await;
+        let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        assert_eq!(
+            (count(&trouble.notes), count(&trouble.saves)),
+            (notes, saves)
+        );
+        running.stop().await;
+    };
+    check(|| status(500, &[]), 1, 0).await;
+    check(|| status(410, &[]), 0, 1).await;
+    check(|| status(503, &[("retry-after", "900")]), 0, 1).await;
+    check(|| status(429, &[("retry-after", "900")]), 0, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_while_polls_before_an_unclean_end_may_be_unknown() {
+    let trouble = Arc::new(Trouble::default());
+    trouble.unclean.store(true, Ordering::Relaxed);
+    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    house.hint(feed.no);
+    pass(POLLS_LATE_SECS - 1).await;
+    assert_eq!(house.requests_at(), [0; 0]);
+    pass(2).await;
+    assert_eq!(house.requests_at(), [POLLS_LATE_SECS]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_fault_of_the_store_the_last_documents_are_read_again() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])), &trouble);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    let etag = || running.poller.status(feed.no).unwrap().validators;
+    assert!(etag().is_some());
+    trouble.faults.store(1, Ordering::Relaxed);
+    pass(60).await;
+    assert!(etag().is_some(), "it was on disk before the fault");
+    house.hint(feed.no);
+    pass(3).await;
+    trouble.faults.store(2, Ordering::Relaxed);
+    house.hint(feed.no);
+    pass(1).await;
+    assert_eq!(etag(), None);
+    pass(10).await;
+    assert!(etag().is_some());
     running.stop().await;
 }
 

@@ -26,7 +26,7 @@ use crate::{
         walks::Stepped,
     },
     layers::is_near,
-    store::{StoreCondition, StoreError, listing},
+    store::{POLLS_LATE_SECS, StoreCondition, StoreError, listing},
 };
 use futures_util::TryStreamExt as _;
 use std::{
@@ -51,6 +51,9 @@ const STORE_LOOK_SECS: u64 = 1;
 /// machine or its network.
 const REPEAT_SECS: u64 = 60;
 
+/// Seconds before a fault of the store in which polls may have been noted that it has lost.
+const DOUBTED_SECS: u64 = 2 * POLLS_LATE_SECS;
+
 /// Seconds for which jobs in flight may finish when we stop. What they fetched is lost, what they
 /// commit is not.
 const DRAIN_SECS: u64 = 10;
@@ -65,6 +68,12 @@ const CHECK_SECS_MAX: u64 = 30 * 86_400;
 /// Seconds after a look-up in the store that failed.
 const RECALL_AGAIN_SECS: u64 = 5;
 
+/// Time for which nobody is asked after a start. What was noted late before an unclean end is lost,
+/// and a process that dies again and again must not ask a publisher each time.
+fn quiet_time(ended_uncleanly: bool) -> Duration {
+    Duration::from_secs(if ended_uncleanly { POLLS_LATE_SECS } else { 0 })
+}
+
 /// A poller at work.
 pub(super) struct Worker<'a> {
     poller: &'a Poller,
@@ -78,6 +87,10 @@ pub(super) struct Worker<'a> {
     saving: Saving,
     asked: AskedPolls,
     clock: JumpWatch,
+    /// Time before which nobody is asked.
+    asks_from: Instant,
+    /// Faults of the store so far.
+    store_faults: u64,
 }
 
 /// The ways by which others ask for polls.
@@ -149,6 +162,8 @@ impl<'a> Worker<'a> {
                 looks: poller.looks.take(),
             },
             clock: JumpWatch::new(poller.parts.context.now().micros()),
+            asks_from: Instant::now() + quiet_time(store.ended_uncleanly()),
+            store_faults: store.figures().faults,
         };
         let mut walks: HashMap<FeedNo, ArchiveWalk> =
             listing::walks(&**store).try_collect().await?;
@@ -219,6 +234,11 @@ impl<'a> Worker<'a> {
                 cause: outage.cause,
             });
         }
+        self.doubt_noted();
+        if Instant::now() < self.asks_from {
+            self.agenda.looks.clear();
+            return self.saving.start(&mut self.pauses);
+        }
         let now = self.now();
         if now >= self.agenda.looked_at.plus_secs(LOOK_SECS) || now < self.agenda.looked_at {
             self.agenda.looked_at = now;
@@ -251,6 +271,26 @@ impl<'a> Worker<'a> {
             self.start_check(&due, now);
         }
         self.saving.start(&mut self.pauses);
+    }
+
+    // Decides: What is read again after a fault of the store?
+    /// After a fault of the store, has the last documents read again: it may have lost what it noted
+    /// of them, and a publisher who answers 304 would never show it again.
+    fn doubt_noted(&mut self) {
+        let faults = self.poller.parts.context.store.figures().faults;
+        if std::mem::replace(&mut self.store_faults, faults) == faults {
+            return;
+        }
+        let now = self.now();
+        for feed in self.feeds.keys() {
+            let Some(state) = self.poller.status(*feed) else {
+                continue;
+            };
+            let polled_at = state.timetable.polled_at.unwrap_or_default();
+            if polled_at.plus_secs(DOUBTED_SECS) >= now {
+                self.poller.remember(*feed, &state.without_document());
+            }
+        }
     }
 
     /// Starts a look, unless its feed is being polled or its hosts want to be left alone.
@@ -452,6 +492,7 @@ impl<'a> Worker<'a> {
             .micros()
             .saturating_sub(self.now().micros());
         let due = Instant::now() + Duration::from_micros(wait_us.min(LOOK_SECS * SECOND_US));
+        let due = due.max(self.asks_from);
         self.saving
             .due_at(&self.pauses)
             .map_or(due, |at| due.min(at))
@@ -567,7 +608,7 @@ impl<'a> Worker<'a> {
             if let Some(accepted) = state.clone().consented() {
                 state = accepted;
                 state.timetable.next_at = now;
-                self.saving.note(feed, &state, PollSaving::Waiting);
+                self.saving.note(feed, &state, PollSaving::AtOnce);
             }
         }
         let is_new_of_site = spec.legacy_url() != current.legacy_url();
@@ -711,7 +752,7 @@ impl<'a> Worker<'a> {
             }
             if let Some(state) = self.poller.status(*feed) {
                 let state = state.under(spec.bare_url().as_str(), &spec.policy(), now);
-                self.saving.note(*feed, &state, PollSaving::Waiting);
+                self.saving.note(*feed, &state, PollSaving::Late);
                 self.poller.remember(*feed, &state);
             }
             self.lanes.recalls.put(*feed, now);
@@ -746,7 +787,7 @@ impl<'a> Worker<'a> {
         if request.accepts_url
             && let Some(state) = self.poller.status(feed).and_then(PollState::consented)
         {
-            self.saving.note(feed, &state, PollSaving::Waiting);
+            self.saving.note(feed, &state, PollSaving::AtOnce);
             self.poller.remember(feed, &state);
         }
         let polled = self
@@ -855,7 +896,7 @@ impl<'a> Worker<'a> {
             info!(feed.name = %name, until, "A ping or publish hint for `{name}` waits until {until}: {why}");
         }
         state.timetable.next_at = at;
-        self.saving.note(feed, &state, PollSaving::Waiting);
+        self.saving.note(feed, &state, PollSaving::AtOnce);
         self.poller.remember(feed, &state);
     }
 
@@ -915,7 +956,7 @@ impl<'a> Worker<'a> {
                 continue;
             };
             let state = state.resumed(spec.bare_url().as_str(), &spec.policy(), now);
-            self.saving.note(*feed, &state, PollSaving::Waiting);
+            self.saving.note(*feed, &state, PollSaving::Late);
             self.poller.remember(*feed, &state);
             if !self.lanes.are_polling(*feed) {
                 self.enqueue(*feed, now);

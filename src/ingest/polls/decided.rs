@@ -11,8 +11,8 @@ use crate::{
         observation_record::ObservationRecord,
         part_caps::cut_to,
         reconcile::{
-            Change, Decisions, Observation, PutKind, join, reconcile, reconcile_again, release,
-            unshown_dates,
+            Change, Decisions, Observation, PutKind, WindowState, join, reconcile, reconcile_again,
+            release, unshown_dates,
         },
         record::FeedRecord,
         schedule::{PollState, Repeat},
@@ -32,6 +32,8 @@ pub(super) struct Decided {
     keeps_last: bool,
     metadata: Option<Arc<Metadata>>,
     makes_ready: bool,
+    /// True when the next poll of the same document would decide the same again.
+    is_repeatable: bool,
     /// True when validators hide deletions, so that unconditional requests are worth more here than
     /// elsewhere.
     hides_deletions: bool,
@@ -105,6 +107,7 @@ impl Decided {
             !is_delta && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
         Self {
             keeps_last: decisions.window == known.window,
+            is_repeatable: is_repeatable(&known.window, &decisions.window),
             metadata: speaks_anew.then(|| Arc::new(metadata.clone())),
             hides_deletions: sliced.hides_deletions(),
             can_prove: decisions
@@ -176,6 +179,7 @@ impl Decided {
         let DecisionBasis { record, known } = basis;
         Self {
             keeps_last: decisions.window == known.window,
+            is_repeatable: is_repeatable(&known.window, &decisions.window),
             decisions,
             metadata: None,
             hides_deletions: false,
@@ -274,10 +278,21 @@ impl Decided {
             ready: self.makes_ready || self.record.is_ready(),
             poll: Some(poll.clone()),
             archives: self.archives,
+            is_late: self.is_repeatable,
             observed: self.observed,
             ..Commit::nothing(&self.record)
         }
     }
+}
+
+// Decides: What of a window may be lost with the process?
+/// True when nothing is new in a window that later documents do not show again: an edit that waits
+/// may be gone from the next one. Digests and confirmations come again.
+fn is_repeatable(old: &WindowState, new: &WindowState) -> bool {
+    old.deferred == new.deferred
+        && old.tombstones == new.tombstones
+        && old.corrections == new.corrections
+        && old.archive_suspects == new.archive_suspects
 }
 
 /// True when a head says anything but other dates and counts: those churn, and what they and the

@@ -4,7 +4,7 @@ use crate::{
     feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
     store::{
         Commit, HostPause, Outage, Receipt, Remedy, Store, StoreCondition, StoreError, StoreFuture,
-        wrapped::Tap,
+        condition::FileFigures, wrapped::Tap,
     },
 };
 use std::{
@@ -30,8 +30,14 @@ pub(in crate::ingest) struct Trouble {
     pub(in crate::ingest) panics: AtomicUsize,
     /// Duration of a save.
     pub(in crate::ingest) save_secs: AtomicU64,
-    /// Saves so far.
+    /// Saves at once so far.
     pub(in crate::ingest) saves: AtomicUsize,
+    /// Late ones so far.
+    pub(in crate::ingest) notes: AtomicUsize,
+    /// Faults of the file so far.
+    pub(in crate::ingest) faults: AtomicU64,
+    /// True when the process before did not close the store.
+    pub(in crate::ingest) unclean: AtomicBool,
     /// True while nothing can be committed.
     pub(in crate::ingest) outage: AtomicBool,
 }
@@ -43,6 +49,20 @@ fn take(count: &AtomicUsize) -> bool {
             left.checked_sub(1)
         })
         .is_ok()
+}
+
+impl Trouble {
+    /// A save of poll states, or its failure.
+    fn saved_by<'a>(&'a self, save: StoreFuture<'a, ()>) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            if take(&self.failing_saves) {
+                return Err(StoreError::Away("the queue is full".into()));
+            }
+            let secs = self.save_secs.load(Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_secs(secs)).await;
+            save.await
+        })
+    }
 }
 
 impl Tap for Arc<Trouble> {
@@ -69,14 +89,16 @@ impl Tap for Arc<Trouble> {
         pauses: Vec<HostPause>,
     ) -> StoreFuture<'a, ()> {
         self.saves.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async move {
-            if take(&self.failing_saves) {
-                return Err(StoreError::Away("the queue is full".into()));
-            }
-            let secs = self.save_secs.load(Ordering::Relaxed);
-            tokio::time::sleep(Duration::from_secs(secs)).await;
-            inner.save_polls(polls, pauses).await
-        })
+        self.saved_by(inner.save_polls(polls, pauses))
+    }
+
+    fn note_polls<'a>(
+        &'a self,
+        inner: &'a dyn Store,
+        polls: Vec<(FeedNo, PollState)>,
+    ) -> StoreFuture<'a, ()> {
+        self.notes.fetch_add(1, Ordering::Relaxed);
+        self.saved_by(inner.note_polls(polls))
     }
 
     fn condition(&self, inner: &dyn Store) -> StoreCondition {
@@ -88,6 +110,17 @@ impl Tap for Arc<Trouble> {
             since: Stamp::ZERO,
             remedy: Remedy::TriesAgain,
         })
+    }
+
+    fn figures(&self, inner: &dyn Store) -> FileFigures {
+        FileFigures {
+            faults: self.faults.load(Ordering::Relaxed),
+            ..inner.figures()
+        }
+    }
+
+    fn ended_uncleanly(&self, inner: &dyn Store) -> bool {
+        self.unclean.load(Ordering::Relaxed) || inner.ended_uncleanly()
     }
 
     fn count_active<'a>(

@@ -18,6 +18,9 @@ on_every_store![
     a_feed_that_was_never_registered_is_refused,
     the_last_poll_state_of_each_feed_is_kept,
     poll_states_are_saved_all_or_none,
+    a_noted_poll_state_is_read_back_at_once_and_kept_by_an_orderly_end,
+    the_state_of_an_earlier_poll_never_takes_the_place_of_a_later_one,
+    a_late_commit_is_read_back_at_once_and_kept_by_an_orderly_end,
     hosts_are_left_alone_until_their_time_is_over,
     a_closed_store_answers_nothing,
     what_was_asked_before_closing_is_done,
@@ -153,6 +156,70 @@ async fn poll_states_are_saved_all_or_none(rig: Rig) {
     );
     assert_eq!(rig.polls(None, 9).await.unwrap(), []);
     assert_eq!(rig.host_pauses(None, 9).await.unwrap(), []);
+}
+
+fn polled_at(secs: u64) -> PollState {
+    let mut state = PollState::default();
+    state.timetable.polled_at = Some(START.plus_secs(secs));
+    state
+}
+
+async fn a_noted_poll_state_is_read_back_at_once_and_kept_by_an_orderly_end(rig: Rig) {
+    let feed = rig.blog().await;
+    let stranger = (FeedNo(9), polled_at(1));
+    let refused = rig.note_polls(vec![(feed, polled_at(1)), stranger]).await;
+    assert!(matches!(refused, Err(StoreError::UnknownFeed(FeedNo(9)))));
+    assert_eq!(rig.poll(feed).await.unwrap(), None, "all or none");
+    rig.note_polls(vec![(feed, polled_at(0))]).await.unwrap();
+    assert_eq!(rig.poll(feed).await.unwrap(), Some(polled_at(0)));
+    rig.clock.advance(Duration::from_secs(9));
+    rig.note_polls(vec![(feed, polled_at(9))]).await.unwrap();
+    let rig = rig.reopen();
+    assert_eq!(rig.polls(None, 9).await.unwrap(), [(feed, polled_at(9))]);
+    assert!(!rig.ended_uncleanly());
+}
+
+async fn the_state_of_an_earlier_poll_never_takes_the_place_of_a_later_one(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.clock.advance(Duration::from_secs(100));
+    let record = rig.feed(feed).await.unwrap();
+    let mut later = commit(&record, vec![add(1)]);
+    later.poll = Some(polled_at(50));
+    rig.commit(later).await.unwrap();
+    rig.note_polls(vec![(feed, polled_at(40))]).await.unwrap();
+    assert_eq!(rig.poll(feed).await.unwrap(), Some(polled_at(50)));
+    let pause = host_pause("a.example", 900);
+    rig.save_polls(vec![(feed, polled_at(49))], vec![pause.clone()])
+        .await
+        .unwrap();
+    assert_eq!(rig.poll(feed).await.unwrap(), Some(polled_at(50)));
+    assert_eq!(rig.host_pauses(None, 9).await.unwrap(), [pause]);
+    // The same poll may say more, and another url begins anew.
+    let mut more = polled_at(50);
+    more.health.failures = 3;
+    for state in [more, PollState::default()] {
+        rig.note_polls(vec![(feed, state.clone())]).await.unwrap();
+        assert_eq!(rig.poll(feed).await.unwrap(), Some(state));
+    }
+    // A poll after now is of a clock that went back since.
+    for secs in [200, 60] {
+        rig.note_polls(vec![(feed, polled_at(secs))]).await.unwrap();
+        assert_eq!(rig.poll(feed).await.unwrap(), Some(polled_at(secs)));
+    }
+}
+
+async fn a_late_commit_is_read_back_at_once_and_kept_by_an_orderly_end(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1)]).await.unwrap();
+    let mut late = commit(&rig.feed(feed).await.unwrap(), vec![]);
+    (late.is_late, late.poll) = (true, Some(polled_at(1)));
+    let receipt = rig.commit(late.clone()).await.unwrap();
+    assert_eq!(receipt.feed.rev, 2);
+    let refused = rig.commit(late).await;
+    assert!(matches!(refused, Err(StoreError::Conflict { found: 2 })));
+    let rig = rig.reopen();
+    assert_eq!(rig.feed(feed).await.unwrap(), receipt.feed);
+    assert_eq!(rig.poll(feed).await.unwrap(), Some(polled_at(1)));
 }
 
 fn host_pause(name: &str, secs: u64) -> HostPause {

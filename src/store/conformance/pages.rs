@@ -6,7 +6,7 @@ use crate::{
     feed::{
         filter::Filter,
         order::Order,
-        page::{Degraded, PageQuery},
+        page::{Degraded, Numbering, PageQuery},
         position::Position,
         reconcile::{Change, Put},
         record::FeedNo,
@@ -25,6 +25,7 @@ on_every_store![
     a_scan_for_live_items_ends_and_can_be_taken_up_again,
     the_order_of_publication_runs_by_the_dates_of_the_publisher,
     old_letters_stand_before_1970_in_the_order_of_publication,
+    items_have_numbers_in_the_orders_of_change_and_of_first_sight,
     feeds_do_not_see_each_other,
 ];
 
@@ -128,6 +129,62 @@ async fn an_item_is_a_position_by_our_id_and_by_the_publishers(rig: Rig) {
     ] {
         let page = rig.page(since_id(feed, Order::CREATED, &name)).await;
         assert!(matches!(page, Err(StoreError::UnknownId)), "{name}");
+    }
+}
+
+async fn items_have_numbers_in_the_orders_of_change_and_of_first_sight(rig: Rig) {
+    // XMPP-22, XMPP-26.
+    let feed = rig.blog().await;
+    let from = |order, number| PageQuery {
+        numbering: Numbering::From(number),
+        max: 2,
+        ..all(feed, order)
+    };
+    let empty = rig.page(from(Order::MODIFIED, 0)).await.unwrap();
+    assert_eq!((ids(&empty), empty.index), (vec![], None));
+    rig.change(feed, (1..=30).map(add).collect()).await.unwrap();
+    for n in [3, 4, 5, 6, 7, 20, 3, 9] {
+        rig.change(feed, vec![edit(n, &format!("{n}")), delete(n + 1)])
+            .await
+            .ok();
+    }
+    let axes = [
+        Order::MODIFIED,
+        Order::MODIFIED_REVERSE,
+        Order::CREATED,
+        Order::CREATED_REVERSE,
+    ];
+    for order in axes {
+        let whole = rig.list(feed, order, None).await;
+        let all = ids(&whole);
+        for (at, id) in all.iter().enumerate() {
+            let page = rig.page(from(order, at as u64)).await.unwrap();
+            assert_eq!(ids(&page)[0], *id, "{order} {at}");
+            assert_eq!(page.index, Some(at as u64));
+            // The same by a cursor.
+            let next = rig.list(feed, order, Some(&page.last_cursor)).await;
+            let expect = at as u64 + 2;
+            assert_eq!(next.index, Some(expect).filter(|it| *it < 30), "{order}");
+        }
+        for beyond in [30, 31, u64::MAX] {
+            let page = rig.page(from(order, beyond)).await.unwrap();
+            assert_eq!((ids(&page), page.index), (vec![], None), "{order}");
+            assert_eq!(page.last_cursor, whole.last_cursor, "{order}");
+        }
+    }
+    // What a filter shows has none, and what stands by the dates of its publisher.
+    let filtered = PageQuery {
+        filter: Filter::Live,
+        ..from(Order::MODIFIED, 0)
+    };
+    for unnumbered in [filtered, from(Order::PUBLISHED, 0)] {
+        let page = rig.page(unnumbered.clone()).await;
+        assert!(matches!(page, Err(StoreError::Unnumbered)), "{page:?}");
+        let told = PageQuery {
+            numbering: Numbering::Told,
+            ..unnumbered
+        };
+        assert_eq!(rig.page(told).await.unwrap().index, None);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
         moment::Moment,
         observation_record::{ObservationCounts, ObservationRecord},
         order::{Axis, Order},
-        page::{Page, PageQuery},
+        page::{Numbering, Page, PageQuery},
         position::Position,
         reconcile::{Change, WindowEntry, WindowState},
         record::FeedNo,
@@ -199,6 +199,9 @@ async fn concatenate(rig: &Rig, acts: &[Act], sizes: &[usize], bytes_max: usize)
             assert!(stamps.windows(2).all(rising), "{order}: {stamps:?}");
             let expect = entries.live.len() + if live_only { 0 } else { entries.gone.len() };
             assert_eq!(whole.items.len(), expect, "{order}");
+            if filter == Filter::All && order.axis != Axis::Published {
+                numbered(rig, order, &whole).await;
+            }
             let query = PageQuery {
                 filter,
                 bytes_max,
@@ -209,6 +212,19 @@ async fn concatenate(rig: &Rig, acts: &[Act], sizes: &[usize], bytes_max: usize)
     }
 }
 
+/// Each item is found by its number (XMPP-26).
+async fn numbered(rig: &Rig, order: Order, whole: &Page) {
+    for (at, item) in whole.items.iter().enumerate() {
+        let query = PageQuery {
+            numbering: Numbering::From(at as u64),
+            max: 1,
+            ..all(whole.record.no, order)
+        };
+        let page = rig.page(query).await.unwrap();
+        assert_eq!(ids(&page), [item.id], "{order} {at}");
+    }
+}
+
 /// The ids of all pages, one after the other.
 async fn paged(rig: &Rig, mut query: PageQuery, sizes: &[usize]) -> Vec<ItemId> {
     let mut seen = Vec::new();
@@ -216,6 +232,9 @@ async fn paged(rig: &Rig, mut query: PageQuery, sizes: &[usize]) -> Vec<ItemId> 
         query.max = *max;
         let page = rig.page(query.clone()).await.unwrap();
         assert!(page.items.len() <= *max && page.degraded.is_none());
+        if let Some(index) = page.index {
+            assert_eq!(index, seen.len() as u64, "{query:?}");
+        }
         seen.extend(ids(&page));
         if !page.more {
             break;
@@ -477,6 +496,7 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
                 bytes_max,
                 filter,
                 with_total: true,
+                numbering: Numbering::Told,
             };
             said(rig.page(query).await)
         }

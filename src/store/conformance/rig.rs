@@ -5,7 +5,7 @@ use crate::{
     feed::{
         item::{Item, ItemDigests, ItemId, KeyHash, Reason},
         order::Order,
-        page::{Page, PageQuery},
+        page::{Numbering, Page, PageQuery},
         position::Position,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
         record::{FeedNo, FeedRecord},
@@ -18,7 +18,11 @@ use crate::{
     },
 };
 use everfeed_adapters::{Digest, Entry, Key, Text};
-use std::{ops::Deref, path::PathBuf, sync::Arc};
+use std::{
+    ops::Deref,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use tempfile::TempDir;
 
 /// 2026-06-01, when tests begin.
@@ -77,8 +81,14 @@ impl Rig {
 
     /// Lets go of the file and opens it again; a store without a file goes on.
     pub(crate) fn reopen(self) -> Self {
+        self.changed_by(|_| ())
+    }
+
+    /// The same; meanwhile somebody else changes the file.
+    pub(crate) fn changed_by(self, change: impl FnOnce(&Path)) -> Self {
         let Some(path) = self.path() else { return self };
         drop(self.store);
+        change(&path);
         let store = Box::new(open(path, self.clock.clone()).unwrap());
         Self {
             store,
@@ -121,9 +131,12 @@ pub(crate) fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Redb, StoreEr
     Redb::open(&config.path, &config, clock)
 }
 
-/// Everything of a feed in one page.
+/// Everything of a feed in one page, with the number of its first item.
 pub(crate) fn all(feed: FeedNo, order: Order) -> PageQuery {
-    PageQuery::all(feed, order)
+    PageQuery {
+        numbering: Numbering::Told,
+        ..PageQuery::all(feed, order)
+    }
 }
 
 /// A commit on top of this record that makes the feed ready.

@@ -57,7 +57,32 @@ impl<'a> MemoryListing<'a> {
 }
 
 /// The model has no index: every row is looked at.
-impl paging::IndexedListing for MemoryListing<'_> {}
+impl paging::IndexedListing for MemoryListing<'_> {
+    fn rows_before(&self, place: ListingPlace) -> Result<Option<u64>, StoreError> {
+        let Some(t) = place.t.stamp() else {
+            return Ok(None);
+        };
+        let held = &self.feed.held;
+        Ok(match self.axis {
+            Axis::Modified => Some(held.items.range(..t).count() as u64),
+            Axis::Created => Some(held.created.range(..t).count() as u64),
+            Axis::Published => None,
+        })
+    }
+
+    fn row_numbered(&self, number: u64) -> Result<Option<(ListingPlace, String)>, StoreError> {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let held = &self.feed.held;
+        let at = match self.axis {
+            Axis::Modified => held.items.keys().nth(number),
+            Axis::Created => held.created.keys().nth(number),
+            Axis::Published => return Err(StoreError::Unnumbered),
+        };
+        let place = at.map(|at| ListingPlace::at(*at));
+        let row = |place: ListingPlace| Some((place, self.at(place.t).first()?.id()));
+        Ok(place.and_then(row))
+    }
+}
 
 impl Listing for MemoryListing<'_> {
     type ListingRow = Kept;

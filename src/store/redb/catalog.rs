@@ -2,7 +2,7 @@
 //! a feed holds.
 
 use super::{
-    groups,
+    counted, groups,
     planned::write_record,
     removed_log::Removed,
     rows, subscriptions,
@@ -189,6 +189,7 @@ fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     tx.edit(IDS)?.clear(&key)?;
     tx.edit(CREATED)?.clear(&key)?;
     tx.edit(PUBLISHED)?.clear(&key)?;
+    counted::forget(tx, feed)?;
     tx.edit(SEGMENTS)?.clear(&key)?;
     tx.edit(TERMS)?.clear(&key)?;
     tx.edit(KEYS)?.clear(&key)?;

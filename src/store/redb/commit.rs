@@ -31,6 +31,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     let record = rows::record(writing.look(), feed)?;
     writing.check_clock()?;
     salvage::mend_removed(writing, commit)?;
+    let is_late = commit.may_be_late(&record);
     let mut plan = plan::plan(
         record,
         commit,
@@ -42,7 +43,11 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
         commit,
     };
     let followers = groups::followers(writing, member)?;
-    let tx = writing.change();
+    let tx = if is_late && followers.is_empty() {
+        writing.change_late()
+    } else {
+        writing.change()
+    };
     groups::forget_posts(tx, feed, &plan.forgotten)?;
     write_planned(tx, commit, &plan)?;
     if let Some(last) = &commit.last {
@@ -153,7 +158,7 @@ pub(super) fn stage(
     Ok(())
 }
 
-/// Saves poll states and host pauses.
+/// Notes poll states and host pauses, to be on disk later.
 pub(super) fn save_polls(
     writing: &mut Writing<'_>,
     polls: &[(FeedNo, PollState)],
@@ -170,10 +175,14 @@ pub(super) fn save_polls(
         }
     }
     let now = writing.now;
-    let tx = writing.change();
+    let tx = writing.change_late();
     let mut table = tx.edit(POLLS)?;
     for (feed, poll) in known {
-        table.write(&feed_key(*feed), poll)?;
+        // One that is damaged is replaced.
+        let held = table.read::<PollState>(&feed_key(*feed), "a poll state");
+        if !matches!(held, Ok(Some(held)) if poll.is_outdated_by(&held, now)) {
+            table.write(&feed_key(*feed), poll)?;
+        }
     }
     if !pauses.is_empty() {
         let mut table = tx.edit(HOSTS)?;

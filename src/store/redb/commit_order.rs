@@ -35,11 +35,8 @@ pub(super) enum CommitOrder {
 impl CommitOrder {
     /// The order in a file. What is no head of redb says nothing; redb refuses it.
     // Limit: of a file that was not closed, an older commit in force is told and not refused.
-    pub(super) fn of(mut file: &File) -> io::Result<Self> {
-        file.seek(SeekFrom::Start(0))?;
-        let mut head = Vec::new();
-        file.take(HEAD_BYTES).read_to_end(&mut head)?;
-        Ok(Self::in_head(&head))
+    pub(super) fn of(file: &File) -> io::Result<Self> {
+        Ok(Self::in_head(&head_of(file)?))
     }
 
     fn in_head(head: &[u8]) -> Self {
@@ -59,6 +56,20 @@ impl CommitOrder {
             false => Self::Unfinished,
         }
     }
+}
+
+/// True for a file that is open, or was not closed.
+pub(super) fn was_open(file: &File) -> io::Result<bool> {
+    let head = head_of(file)?;
+    let flags = head.get(FLAGS).copied().unwrap_or_default();
+    Ok(head.starts_with(MAGIC) && flags & OPEN != 0)
+}
+
+fn head_of(mut file: &File) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut head = Vec::new();
+    file.take(HEAD_BYTES).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 #[cfg(test)]

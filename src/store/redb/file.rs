@@ -2,7 +2,8 @@
 
 use super::{
     backup::{copy, folder_of, sync_folder},
-    commit_order::CommitOrder,
+    commit_order::{CommitOrder, was_open},
+    copy_note::refuse_copied,
     generation,
     mark_file::{MarkFile, beside},
     open_file::{ALTERED, Astray, FileOpener, NotRewritten, OpenDatabase},
@@ -113,6 +114,8 @@ struct KnownFile {
     is_unsynced: bool,
     /// The reason for which it was not written anew.
     keeps_forgotten: Option<String>,
+    /// True when the process before this one has not closed it.
+    was_open: bool,
     /// The words for a store that was restored when it was opened.
     restored: Option<String>,
 }
@@ -158,7 +161,10 @@ impl StoreFile {
         if found.is_none() {
             make(&self.path, &self.builder())?;
         }
+        let was_open = File::open(&self.path).and_then(|file| was_open(&file));
+        self.known().was_open = was_open.map_err(|error| self.failed(&error))?;
         let mut open = self.open_at_path()?;
+        refuse_copied(&open, &self.path)?;
         // Only who has the store open makes one: a kill has left it.
         if let Err(error) = self.remove_copy() {
             tracing::warn!(
@@ -302,7 +308,14 @@ impl StoreFile {
         let path = self.path.canonicalize();
         let path = path.map_err(|error| self.failed(&error))?;
         let place = copy_place(&path).map_err(|error| self.failed(&error))?;
-        copy(&snapshot, &place, &path, None, &AtomicBool::new(false))?;
+        copy(
+            &snapshot,
+            &place,
+            &path,
+            &[],
+            &AtomicBool::new(false),
+            |_| Ok(()),
+        )?;
         Ok((place, path))
     }
 
@@ -423,6 +436,10 @@ impl FileOpener for StoreFile {
 
     fn removed(&self, removed: &[Removed]) {
         self.removed.append(removed);
+    }
+
+    fn ended_uncleanly(&self) -> bool {
+        self.known().was_open
     }
 
     fn restored(&self) -> Option<String> {

@@ -2,6 +2,7 @@
 //! make a page is decided there.
 
 use super::{
+    counted::{self, CountedAxis},
     rows,
     sealed::{Row, Unsealed},
     tables::{
@@ -14,7 +15,6 @@ use super::{
 use crate::{
     feed::{
         item::{Item, ItemId, KeyHash},
-        item_cap::escaped_bytes,
         moment::Moment,
         order::Axis,
         page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
@@ -25,7 +25,7 @@ use crate::{
         StoreError, paging,
         stored::{
             damaged,
-            item::{ItemHeader, decode_item, item_header},
+            item::{ItemHeader, decode_item, item_header, weight_bytes},
         },
     },
 };
@@ -176,7 +176,67 @@ impl FileListing<'_> {
     }
 }
 
+impl FileListing<'_> {
+    /// The axis along which rows are counted.
+    fn counted_axis(&self) -> Option<CountedAxis> {
+        match self.along {
+            Along::Modified => Some(CountedAxis::Modified),
+            Along::Created(_) => Some(CountedAxis::Created),
+            // Limit: dates of publication come in anywhere, and are not counted.
+            Along::Published(_) => None,
+        }
+    }
+
+    /// The rows of a range along the counted axis, as they are stored.
+    fn stored_rows(
+        &self,
+        range: Range,
+    ) -> Result<impl DoubleEndedIterator<Item = Found> + use<>, StoreError> {
+        let (low, high) = keys(self.feed(), range);
+        let table = match &self.along {
+            Along::Created(created) => created,
+            Along::Modified | Along::Published(_) => &self.items,
+        };
+        table.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))
+    }
+}
+
 impl paging::IndexedListing for FileListing<'_> {
+    fn rows_before(&self, place: ListingPlace) -> Result<Option<u64>, StoreError> {
+        let (Some(axis), Some(t)) = (self.counted_axis(), place.t.stamp()) else {
+            return Ok(None);
+        };
+        let start = counted::last_stretch(self.snapshot, self.record, axis, |it| it.first <= t)?;
+        let Some(start) = start else {
+            return Ok(None);
+        };
+        let from = ListingPlace::at(start.first);
+        let mut rows = start.before;
+        for row in self.stored_rows((Bound::Included(from), Bound::Excluded(place)))? {
+            row?;
+            rows += 1;
+        }
+        Ok(Some(rows))
+    }
+
+    fn row_numbered(&self, number: u64) -> Result<Option<(ListingPlace, String)>, StoreError> {
+        let axis = self.counted_axis().ok_or(StoreError::Unnumbered)?;
+        let start =
+            counted::last_stretch(self.snapshot, self.record, axis, |it| it.before <= number)?;
+        let start = start.ok_or(StoreError::Unnumbered)?;
+        let from = ListingPlace::at(start.first);
+        let skipped = usize::try_from(number - start.before).unwrap_or(usize::MAX);
+        let mut rows = self.stored_rows((Bound::Included(from), Bound::Unbounded))?;
+        let Some(found) = rows.nth(skipped) else {
+            return Ok(None);
+        };
+        let (place, row) = match axis {
+            CountedAxis::Modified => modified_row(found)?,
+            CountedAxis::Created => self.created_row(found)?,
+        };
+        Ok(Some((place, row.id())))
+    }
+
     fn likely(
         &self,
         query: paging::IndexQuery,
@@ -321,7 +381,7 @@ impl ListingRow for Raw {
     }
 
     fn weight_bytes(&self) -> usize {
-        escaped_bytes(self.value.value())
+        weight_bytes(self.value.value())
     }
 }
 

@@ -79,6 +79,11 @@ pub(super) trait FileOpener: Send + Sync + 'static {
     /// Takes note of what was removed for good, outside of the file.
     fn removed(&self, _: &[Removed]) {}
 
+    /// True when the file was open in a process that ended, or still was, when this one began.
+    fn ended_uncleanly(&self) -> bool {
+        false
+    }
+
     /// The words for a store that was restored when it was opened; `None` for any other.
     fn restored(&self) -> Option<String> {
         None
@@ -464,6 +469,11 @@ impl OpenFile {
     /// Takes note of what was removed for good, after a commit.
     pub(super) fn removed(&self, removed: &[Removed]) {
         self.opener.removed(removed);
+    }
+
+    /// True when the process before this one has not closed the file.
+    pub(super) fn ended_uncleanly(&self) -> bool {
+        self.opener.ended_uncleanly()
     }
 
     /// The words for a store that was restored when it was opened; `None` for any other.

@@ -2,6 +2,7 @@
 //! removed; not how damage is noticed.
 
 use super::{
+    counted,
     rows::{self, Items},
     tables::{
         CREATED, IDS, ITEMS, PUBLISHED, PublishedKey, TableEdit as _, TableSource, feed_key,
@@ -97,6 +98,7 @@ fn mend(writing: &mut Writing<'_>, feed: FeedNo, id: ItemId) -> Result<(), Store
     };
     let listed = listed_at(source, feed, t)?;
     let tx = writing.change();
+    counted::forget(tx, feed)?;
     let mut published = tx.edit(PUBLISHED)?;
     for key in listed {
         published.remove(&key)?;

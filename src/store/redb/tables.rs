@@ -38,6 +38,8 @@ pub(super) type HashKey = [u8; 20];
 pub(super) type EvidenceKey = [u8; 22];
 /// Feed, date of publication, first T.
 pub(super) type PublishedKey = [u8; 20];
+/// Feed, axis, first stamp.
+pub(super) type CountedKey = [u8; 13];
 /// Feed, number of a page.
 pub(super) type PageKey = [u8; 8];
 /// Feed, number of a segment of its word index.
@@ -70,6 +72,8 @@ pub(super) const ITEMS: SealedTable<&'static StampKey> = SealedTable::new("items
 pub(super) const IDS: SealedTable<&'static IdKey> = SealedTable::new("ids");
 /// (feed, first T) to T.
 pub(super) const CREATED: SealedTable<&'static StampKey> = SealedTable::new("created");
+/// (feed, axis, first stamp) to counts of the rows from there on: a chunk of stretches.
+pub(super) const COUNTED: SealedTable<&'static CountedKey> = SealedTable::new("counted");
 /// (feed, date of publication, first T) to T: the items by the publisher's dates, of which several
 /// may share one.
 pub(super) const PUBLISHED: SealedTable<&'static PublishedKey> = SealedTable::new("listed");
@@ -136,6 +140,7 @@ pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreErro
     visitor.visit(IDS)?;
     visitor.visit(CREATED)?;
     visitor.visit(PUBLISHED)?;
+    visitor.visit(COUNTED)?;
     visitor.visit(SEGMENTS)?;
     visitor.visit(TERMS)?;
     visitor.visit(KEYS)?;
@@ -314,6 +319,11 @@ const SIGN: u64 = 1 << 63;
 pub(super) fn listed_of(key: &PublishedKey) -> (Moment, Stamp) {
     let listed = stamp_of(&key[..12]).micros() ^ SIGN;
     (Moment::from_micros(listed.cast_signed()), stamp_of(key))
+}
+
+pub(super) fn counted_key(feed: FeedNo, axis: u8, first: Stamp) -> CountedKey {
+    let along: [u8; 5] = join(&feed_key(feed), &[axis]);
+    join(&along, &stamp_value(first))
 }
 
 pub(super) fn id_key(feed: FeedNo, id: ItemId) -> IdKey {

@@ -57,6 +57,10 @@ mod rewriting;
 
 mod restoring;
 
+mod late;
+
+mod copying;
+
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))
 }
@@ -394,7 +398,7 @@ fn every_table_is_made_at_once() {
     make_all(&tx).unwrap();
     assert_eq!(
         tx.list_tables().unwrap().count(),
-        30,
+        31,
         "one for each definition"
     );
 }

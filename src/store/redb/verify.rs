@@ -4,6 +4,7 @@
 use super::{
     accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
     commit_order::CommitOrder,
+    counted::{self, Chunk, CountedAxis},
     file::{BARE_SCHEMA_KEY, UNFINISHED, check_schema, checked_order, refusal},
     generation::COPY_KEY,
     guarded::{guarded, sheltered},
@@ -12,7 +13,7 @@ use super::{
     sealed::{SealedTable, unseal},
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
-        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
+        COUNTED, CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
         GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS,
         POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
         SnapshotRows, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES,
@@ -220,6 +221,9 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.numbers(IDS, "ids of items", 8);
     table.numbers(CREATED, "times of creation", 8);
     table.numbers(PUBLISHED, "dates of publication", 8);
+    table.read(COUNTED, "counts of items", |_, value| {
+        Chunk::of_row(value).map(drop)
+    });
     table.read(SEGMENTS, "segments of the word index", |_, value| {
         Segment::of_row(value).map(drop)
     });
@@ -503,6 +507,12 @@ fn counts(
                 record.name, record.items.total, record.items.live
             ));
         }
+        if !are_counts_right(snapshot, &record).unwrap_or(true) {
+            report.fault(format!(
+                "the counts of feed `{}` do not agree with its items",
+                record.name
+            ));
+        }
     }
     // A part goes by the name of its feed.
     let whole = there - parts;
@@ -510,6 +520,33 @@ fn counts(
         report.fault(format!("{named} names of feeds lead to {whole} feeds"));
     }
     Ok(())
+}
+
+/// True where each stretch of a feed that is counted has as many rows as its count says.
+fn are_counts_right(snapshot: &ReadTransaction, record: &FeedRecord) -> Result<bool, StoreError> {
+    for (axis, table) in [
+        (CountedAxis::Modified, ITEMS),
+        (CountedAxis::Created, CREATED),
+    ] {
+        let Some(counts) = counted::stored_counts(snapshot, record, axis)? else {
+            continue;
+        };
+        let mut found = vec![0; counts.len()];
+        for (key, _) in snapshot_table(snapshot, table)?
+            .rows(&feed_key(record.no))?
+            .flatten()
+        {
+            let behind = counts.partition_point(|(first, _)| *first <= stamp_of(key.value()));
+            match behind.checked_sub(1) {
+                Some(at) => found[at] += 1,
+                None => return Ok(false),
+            }
+        }
+        if counts.iter().map(|(_, rows)| *rows).ne(found) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn subscriptions(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(), StoreError> {

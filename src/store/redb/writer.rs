@@ -11,9 +11,9 @@ use crate::{
     clock::Clock,
     feed::stamp::Stamp,
     locks::lock,
-    store::{StoreError, clock_guard::ClockGuard, content_mark::ContentMark},
+    store::{POLLS_LATE_SECS, StoreError, clock_guard::ClockGuard, content_mark::ContentMark},
 };
-use redb::{Database, ReadableDatabase, WriteTransaction};
+use redb::{Database, Durability, ReadableDatabase, WriteTransaction};
 use std::{
     mem,
     sync::{
@@ -21,7 +21,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{sync::oneshot, task::spawn_blocking};
 
@@ -51,6 +51,10 @@ const ROOM_BYTES: usize = 1 << 20;
 /// Time after which the file is looked after though nothing is to be written.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
+/// Seconds after an unclean end in which nothing is on disk later than it is answered: a process that
+/// dies again and again must not forget each time that it has asked a publisher.
+const WARY_SECS: u64 = 60;
+
 /// The near end of the queue.
 pub(super) struct Writer {
     queue: Mutex<Option<SyncSender<Box<dyn Job>>>>,
@@ -71,12 +75,16 @@ impl Writer {
             );
         }
         let (queue, jobs) = sync_channel(QUEUE_JOBS_MAX);
+        let wary_secs = if file.ended_uncleanly() { WARY_SECS } else { 0 };
+        let late_from = Instant::now() + Duration::from_secs(wary_secs);
         let far = Far {
             file,
             clock,
             guard,
             content,
             wants_rewrite: false,
+            unsynced_since: None,
+            late_from,
         };
         let thread = thread::Builder::new()
             .name("store-writer".into())
@@ -173,6 +181,8 @@ pub(super) struct Writing<'t> {
     /// The last T that was given out in the transaction, if any was.
     last_t: Option<Stamp>,
     touched: bool,
+    /// True when what was written may not be on disk later than it is answered.
+    wants_sync: bool,
     /// True when what it removes must not stay in free pages of the file.
     wants_rewrite: bool,
     /// Removals for good.
@@ -188,6 +198,7 @@ impl<'t> Writing<'t> {
             guard,
             last_t: None,
             touched: false,
+            wants_sync: false,
             wants_rewrite: false,
             removed: Vec::new(),
         }
@@ -201,8 +212,19 @@ impl<'t> Writing<'t> {
 
     /// For writing. A job that fails after this is thrown out together with its transaction.
     pub(super) fn change(&mut self) -> &'t WriteTransaction {
+        self.sync();
+        self.change_late()
+    }
+
+    /// For writing what may be on disk later: a kill takes it back, and costs a poll.
+    pub(super) fn change_late(&mut self) -> &'t WriteTransaction {
         self.touched = true;
         self.tx
+    }
+
+    /// Has everything of the transaction on disk when it is answered.
+    pub(super) fn sync(&mut self) {
+        self.wants_sync = true;
     }
 
     /// Has the file written anew once this is durable, at the latest at the next start.
@@ -234,6 +256,7 @@ impl<'t> Writing<'t> {
 
     /// Takes the clock for right.
     pub(super) fn accept_clock(&mut self) {
+        self.sync();
         self.guard.accept(self.now);
     }
 }
@@ -279,6 +302,10 @@ struct Far {
     content: ContentMark,
     /// True once something was committed that must not stay in free pages of the file.
     wants_rewrite: bool,
+    /// Time of the first commit that is not on disk yet; `None` when all are.
+    unsynced_since: Option<Instant>,
+    /// Time from which on a commit may be on disk later.
+    late_from: Instant,
 }
 
 /// Reason for which a transaction was given up.
@@ -307,7 +334,7 @@ fn answer_all(group: Vec<Box<dyn Job>>, why: impl Fn() -> StoreError) {
 impl Far {
     fn drain(mut self, jobs: &Receiver<Box<dyn Job>>) {
         loop {
-            match jobs.recv_timeout(LOOK_AFTER) {
+            match jobs.recv_timeout(self.wait()) {
                 Ok(first) => {
                     let mut group = vec![first];
                     group.extend(jobs.try_iter().take(GROUP_JOBS_MAX - 1));
@@ -315,8 +342,49 @@ impl Far {
                     self.settle(group);
                 }
                 Err(RecvTimeoutError::Timeout) => self.look_after(),
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => {
+                    if self.unsynced_since.is_some() {
+                        self.sync_late();
+                    }
+                    return;
+                }
             }
+            if self.sync_in().is_some_and(|left| left.is_zero()) {
+                self.sync_late();
+            }
+        }
+    }
+
+    /// Time for which the queue is waited for.
+    fn wait(&self) -> Duration {
+        self.sync_in()
+            .map_or(LOOK_AFTER, |left| left.min(LOOK_AFTER))
+    }
+
+    /// Time until what is not on disk yet is to be; `None` when everything is.
+    fn sync_in(&self) -> Option<Duration> {
+        let since = self.unsynced_since?;
+        Some(Duration::from_secs(POLLS_LATE_SECS).saturating_sub(since.elapsed()))
+    }
+
+    /// Has everything on disk that was committed. What fails has been read, and is lost: polls that
+    /// changed nothing.
+    fn sync_late(&mut self) {
+        self.unsynced_since = None;
+        let Ok(open) = self.file.writable() else {
+            return;
+        };
+        let synced = sheltered(|| {
+            let mut tx = open.begin_write()?;
+            tx.set_quick_repair(true);
+            tx.edit(META)?.write(CLOCK_KEY, &self.guard)?;
+            Ok(tx.commit()?)
+        });
+        let (generation, fault) = (open.generation(), open.fault().map(str::to_owned));
+        drop(open);
+        if let Err(error) = synced {
+            let cause = fault.unwrap_or_else(|| error.to_string());
+            self.renew(generation, &cause);
         }
     }
 
@@ -397,6 +465,7 @@ impl Far {
 
     /// Opens the file anew after a fault.
     fn renew(&mut self, generation: u64, cause: &str) {
+        self.unsynced_since = None;
         self.file.write_failed(generation, cause);
         self.file.attempt_now();
         self.look_after();
@@ -423,15 +492,22 @@ impl Far {
             touched |= wrote;
         }
         let (guard, wants_rewrite) = (writing.guard, writing.wants_rewrite);
+        let is_late = !writing.wants_sync && Instant::now() >= self.late_from;
         let removed = mem::take(&mut writing.removed);
         let content = writing.last_t.map(|t| self.content.after_commit(t));
         if touched || guard != self.guard {
+            if is_late {
+                tx.set_quick_repair(false);
+                tx.set_durability(Durability::None)
+                    .map_err(|error| StoreError::Failed(error.to_string()))?;
+            }
             tx.edit(META)?.write(CLOCK_KEY, &guard)?;
             if let Some(content) = &content {
                 tx.edit(META)?.write(CONTENT_KEY, content)?;
             }
             tx.commit()
                 .map_err(|error| GivenUp::Unseen(error.to_string()))?;
+            self.unsynced_since = is_late.then(|| self.unsynced_since.unwrap_or_else(Instant::now));
             self.guard = guard;
             if let Some(content) = content {
                 self.content = content;

@@ -256,7 +256,7 @@ async fn every_order_pages_both_ways_over_all_items_once() {
 
 #[tokio::test(start_paused = true)]
 async fn positions_are_those_of_the_seed() {
-    // XMPP-26, XMPP-27, XMPP-28.
+    // XMPP-27, XMPP-28.
     let mut rig = Rig::of(5).await;
     let all = cursors(&rig, Order::MODIFIED).await;
     let t = all[2]
@@ -292,8 +292,55 @@ async fn positions_are_those_of_the_seed() {
         .items("blog", &format!("<after>{}</after>", id(3)))
         .await;
     assert_eq!(moving.error(), "cancel feature-not-implemented");
-    let index = rig.items("blog", "<index>2</index>").await;
-    assert_eq!(index.error(), "cancel feature-not-implemented");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_at_an_index_and_the_index_of_every_page() {
+    // XMPP-22, XMPP-26.
+    let mut rig = Rig::of(9).await;
+    rig.change(vec![edit(2, "again"), delete(5)]).await;
+    for node in ["blog", "blog?order=-modified", "blog?order=created"] {
+        let all = rig.items(node, "").await;
+        for (at, first) in all.ids().iter().enumerate() {
+            let page = rig
+                .items(node, &format!("<max>2</max><index>{at}</index>"))
+                .await;
+            assert_eq!(page.ids().first(), Some(first), "{node} {at}");
+            assert_eq!(page.index(), Some(at as u64));
+            // The same page by its cursor, and the page that ends there.
+            let cursor = page.told("first").unwrap();
+            let last = page.told("last").unwrap();
+            let after = rig.items(node, &format!("<after>{last}</after>")).await;
+            let expect = (at + page.ids().len()) as u64;
+            assert_eq!(
+                after.index(),
+                Some(expect).filter(|it| *it < 9),
+                "{node} {at}"
+            );
+            let before = rig
+                .items(node, &format!("<max>2</max><before>{cursor}</before>"))
+                .await;
+            let expect = at.checked_sub(before.ids().len().max(1));
+            assert_eq!(before.index(), expect.map(|it| it as u64), "{node} {at}");
+        }
+        for beyond in ["9", "10", "99999999999999999999"] {
+            let page = rig.items(node, &format!("<index>{beyond}</index>")).await;
+            assert!(page.ids().is_empty() && page.told("first").is_none());
+            assert_eq!(page.told("count").as_deref(), Some("9"));
+        }
+        let last = rig.items(node, "<max>2</max><before/>").await;
+        assert_eq!(last.index(), Some(7), "{node}");
+    }
+    // What a filter shows, and what stands by the publisher's dates, has no numbers.
+    for node in ["blog?q=again", "blog?order=published"] {
+        let page = rig.items(node, "<max>2</max><before/>").await;
+        assert!(
+            page.told("first").is_some() && page.index().is_none(),
+            "{node}"
+        );
+        let page = rig.items(node, "<index>0</index>").await;
+        assert_eq!(page.error(), "cancel feature-not-implemented", "{node}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,7 +29,7 @@ async fn a_killed_writer_leaves_everything_that_it_had_answered() {
     let path = folder.path().join("store.redb");
     let mut answered = 0;
     for answers in ANSWERS {
-        answered = write_and_kill(&path, answers).max(answered);
+        answered = child_killed(&path, "write_until_killed", answers).max(answered);
         // No walk over the whole file is needed: redb would ask for leave, and be refused.
         let mut builder = Builder::new();
         builder.set_repair_callback(|repair| repair.abort());
@@ -64,11 +64,11 @@ async fn a_killed_writer_leaves_everything_that_it_had_answered() {
 
 /// Lets a child process write until it has given so many answers, and kills it at the next instant.
 /// How far it came.
-fn write_and_kill(path: &PathBuf, answers: u32) -> u32 {
+fn child_killed(path: &PathBuf, child: &str, answers: u32) -> u32 {
     let mut child = Command::new(env::current_exe().unwrap())
         .args([
             "--exact",
-            "store_files::kill::write_until_killed",
+            &format!("store_files::kill::{child}"),
             "--ignored",
             "--nocapture",
         ])
@@ -103,7 +103,67 @@ fn write_and_kill(path: &PathBuf, answers: u32) -> u32 {
 }
 
 #[tokio::test]
+async fn a_kill_takes_back_polls_of_the_last_seconds_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let mut answered = 0;
+    for answers in [3, 30] {
+        answered = child_killed(&path, "note_until_killed", answers).max(answered);
+        let store = Redb::open(&path, &Config::default(), clock()).unwrap();
+        let feed = register(&store).await;
+        let total = u32::try_from(feed.items.total).unwrap();
+        assert!(
+            total > answered / POLLS_A_COMMIT,
+            "{total} items are there of {answered} polls"
+        );
+        let poll = store.poll(feed.no).await.unwrap().unwrap();
+        let failures = poll.health.failures;
+        // A commit carries its own state.
+        let committed = (total - 1) * POLLS_A_COMMIT;
+        assert!(
+            (committed..committed + POLLS_A_COMMIT).contains(&failures),
+            "{failures} polls, {committed} with the last commit"
+        );
+        store.close().await.unwrap();
+    }
+}
+
+/// Polls for each commit in the child process.
+const POLLS_A_COMMIT: u32 = 5;
+
+#[tokio::test]
 #[ignore = "the child process of the test above"]
+async fn note_until_killed() {
+    let Some(path) = env::var_os(PATH).map(PathBuf::from) else {
+        eprintln!("skipped: {PATH} is not set");
+        return;
+    };
+    let store = Redb::open(&path, &Config::default(), clock()).unwrap();
+    let mut feed = register(&store).await;
+    // On from the last commit.
+    let mut polls = match u32::try_from(feed.items.total).unwrap() {
+        0 => 0,
+        total => (total - 1) * POLLS_A_COMMIT + 1,
+    };
+    loop {
+        let mut state = PollState::default();
+        state.health.failures = polls;
+        if polls.is_multiple_of(POLLS_A_COMMIT) {
+            let mut next = commit(&feed, vec![put(PutKind::Added, polls + 1)]);
+            next.poll = Some(state);
+            feed = store.commit(next).await.unwrap().feed;
+        } else {
+            store.note_polls(vec![(feed.no, state)]).await.unwrap();
+        }
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "\nanswered {polls}").unwrap();
+        out.flush().unwrap();
+        polls += 1;
+    }
+}
+
+#[tokio::test]
+#[ignore = "the child process of the first test"]
 async fn write_until_killed() {
     let Some(path) = env::var_os(PATH).map(PathBuf::from) else {
         eprintln!("skipped: {PATH} is not set");
