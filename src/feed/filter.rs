@@ -332,6 +332,7 @@ pub fn is_shown_as_left(item: &Item, order: Order) -> bool {
 }
 
 // Decides: What becomes of a changed item that is not in a view?
+// Limit: one that was not in the view before is announced as well.
 /// The tombstone in whose form a view shows that a changed item is not in it: with its id and its
 /// dates, and nothing else.
 pub fn left_view(item: &Item) -> Item {

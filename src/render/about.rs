@@ -13,6 +13,7 @@ use crate::feed::{
 };
 use serde::{Serialize, ser::SerializeMap as _};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use std::{borrow::Cow, collections::BTreeMap};
 
 #[cfg(test)]
@@ -35,6 +36,8 @@ pub struct About<'a> {
     pub origin: Origin,
     /// Defaults and caps of request parameters.
     pub caps: Caps,
+    /// Time since which it is gone, if it is a resource that its publisher deleted.
+    pub deleted: Option<Stamp>,
 }
 
 /// State of the legacy feed, as far as it is for the public.
@@ -67,33 +70,25 @@ pub fn json(about: &About<'_>) -> Vec<u8> {
 
 const ITEM_SCHEMA: &str = include_str!("about/item.schema.json");
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct Description<'a> {
     name: &'a str,
     title: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Cow<'a, str>>,
     id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     site: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<&'a str>,
     /// The feeds of which it is a group, and where they stand as OPML.
-    #[serde(skip_serializing_if = "Option::is_none")]
     members: Option<Members<'a>>,
     state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<String>,
     origin_reached: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     origin_fails_since: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     updated: Option<String>,
     history: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     history_reason: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<Missed<'a>>,
@@ -289,7 +284,12 @@ impl<'a> Description<'a> {
             members: about
                 .members
                 .map(|members| Members::of(site, &feed.name, members)),
-            state: state(feed),
+            state: if about.deleted.is_some() {
+                "deleted"
+            } else {
+                state(feed)
+            },
+            deleted: about.deleted.map(Stamp::rfc3339),
             origin_reached: about.origin.reached_at.map(Stamp::rfc3339),
             origin_fails_since: about.origin.fails_since.map(Stamp::rfc3339),
             items: counts.map(|items| items.total),

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+// Limit: a page sees no error, since a browser runs no script of an answer with an error's status.
 /// The media type of the wrapped document. Send it with `X-Content-Type-Options: nosniff`.
 pub const CONTENT_TYPE: &str = "application/javascript; charset=utf-8";
 

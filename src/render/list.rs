@@ -16,6 +16,7 @@ use crate::feed::{
     stamp::Stamp,
 };
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
@@ -159,26 +160,23 @@ fn outline(xml: &mut Xml, feed: &FeedRecord, site: &Site) {
     );
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct FeedList<'a> {
     url: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<&'a str>,
     feeds: Vec<FeedLine<'a>>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct FeedLine<'a> {
     name: &'a str,
     title: Cow<'a, str>,
     state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     updated: Option<String>,
     access: Access<'a>,
 }

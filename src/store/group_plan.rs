@@ -19,6 +19,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 mod planner;
 
+// Limit: a group and a part hold copies of their posts.
 pub(super) mod part;
 
 /// The part of a store that a plan for a group reads.

@@ -26,12 +26,14 @@ use crate::{
         stamp::Stamp,
     },
 };
+pub use compact::{CompactReport, compact};
 use file::{SeenFile, StoreFile};
 pub use file::{begin_anew, missing_store};
 use guarded::sheltered;
 use open_file::{FileOpener as _, OpenFile};
 use reader::Reader;
 use redb::ReadTransaction;
+pub use report::{StoreReport, TableReport, report};
 pub use restore::{RestoreReport, restore};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -41,6 +43,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
+pub use store_copy::{CopyReport, copy_store, move_store};
 pub use verify::{VerifiedKind, VerifyReport, verify};
 use writer::{Writer, Writing};
 
@@ -55,6 +58,14 @@ mod overlay;
 mod backup;
 
 mod restore;
+
+mod copy_note;
+
+mod store_copy;
+
+mod compact;
+
+mod report;
 
 mod generation;
 

@@ -153,8 +153,9 @@ fn is_well(scenario: &Scenario, score: &Score, seeds: u64) -> bool {
     } else {
         score.by_absence.false_ones
     };
+    let lost_max = scenario.lost_with_pages_max * seeds as usize;
     let with_pages = pages.false_ones <= false_max
-        && pages.found + scenario.lost_with_pages_max >= score.by_absence.found
+        && pages.found + lost_max >= score.by_absence.found
         && score.found_with_pages() >= scenario.found_with_pages_min;
     if !with_pages {
         println!(
@@ -166,9 +167,10 @@ fn is_well(scenario: &Scenario, score: &Score, seeds: u64) -> bool {
         println!("    no gap marker may stand between documents that have something in common");
     }
     // Without pages a copy that differs by nothing but a deleted post is what its return looks like.
-    let is_dead = pages.falsely_revived <= scenario.revived_max;
+    let revived_max = (scenario.revived_share_max * score.deletions as f64) as usize;
+    let is_dead = pages.falsely_revived <= revived_max;
     if !is_dead {
-        let (revived, revived_max) = (pages.falsely_revived, scenario.revived_max);
+        let revived = pages.falsely_revived;
         println!("    {revived} deleted posts live again, and {revived_max} may");
     }
     by_absence && with_pages && is_joined && is_dead

@@ -138,10 +138,10 @@ pub(crate) struct Scenario {
     pub generator: Option<&'static str>,
     /// Share of deletions that must be found where pages are asked.
     pub found_with_pages_min: f64,
-    /// Deleted posts that are taken for alive again in 90 days, at most.
-    pub revived_max: usize,
+    /// The share of deleted posts that are taken for alive again, at most.
+    pub revived_share_max: f64,
     /// Deletions that are found without pages and not with them, at most: one may have rolled off
-    /// before pinned posts, and is left to its page, which says nothing.
+    /// before pinned posts, and is left to its page, which says nothing. In 90 days.
     pub lost_with_pages_max: usize,
     /// The share of deletions that must be found.
     pub found_min: f64,
@@ -184,7 +184,7 @@ const STEADY: Scenario = Scenario {
     complete: false,
     generator: None,
     found_with_pages_min: 0.0,
-    revived_max: usize::MAX,
+    revived_share_max: 1.0,
     lost_with_pages_max: 1,
     found_min: of(217, 243),
     false_max: 0.0,
@@ -661,7 +661,7 @@ pub(crate) fn old_copies() -> Vec<Scenario> {
         lagging: 0.05,
         found_min: 0.0,
         false_max: 2.0,
-        revived_max: 0,
+        revived_share_max: 1.0 / 30.0,
         ..STEADY
     };
     let slow = Scenario {
@@ -697,6 +697,7 @@ pub(crate) fn old_copies() -> Vec<Scenario> {
         Scenario {
             name: "an old copy, slow, 1 in 2",
             lagging: 0.5,
+            revived_share_max: 1.0 / 25.0,
             ..slow
         },
         Scenario {

@@ -26,6 +26,7 @@ const KEPT_SECS: u64 = 7 * 86_400;
 
 impl AbsenceState {
     // Decides: What does a full document prove by what it lacks?
+    // Limit: a post dated back behind the end counts as deleted, since both make the same document.
     /// Judges a full document; `seen` is newest first.
     pub(super) fn judge(
         &self,

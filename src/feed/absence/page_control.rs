@@ -140,6 +140,7 @@ impl PageControl {
     }
 
     // Decides: Does the answer of a page count beside its control?
+    // Limit: a site that refuses robots, or has one page for everything, proves nothing by pages.
     /// The result that an answer about an item comes to beside this control.
     pub fn weigh(&self, said: CheckResult, id: ItemId, page: &AnsweredPage) -> CheckResult {
         let is_alike = || self.finding != ControlFinding::Shown || self.landing == page.landing;

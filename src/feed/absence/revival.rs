@@ -34,6 +34,7 @@ pub struct Revivals {
 }
 
 /// Seconds for which every document must show a post again that an old one showed first.
+// Limit: where every second answer is old, all of an hour may be, before a return has shown it.
 const AGREE_SECS: u64 = 3600;
 
 /// The same where missing items come back, as they do when an old copy is given by turns: an hour

@@ -57,6 +57,7 @@ enum FirstPage {
 
 impl ArchiveWalk {
     // Decides: Is the end of archives proven?
+    // Limit: a last page as full as the others leaves the history partial, unless a count proves more.
     /// Takes in the answer to a step of the proof.
     pub(super) fn prove_end(
         &mut self,

@@ -137,6 +137,7 @@ impl<'a> FloodLimiter<'a> {
     }
 
     // Decides: Must an edit wait, because its entry changes with every poll?
+    // Limit: an edit in a part that churns is told when it has lasted.
     /// Takes note of an entry, and tells in how many polls running its content has changed, this
     /// one included. What moves in the whole feed is no change.
     pub(super) fn meet(&mut self, bound: &BoundEntry<'_>) -> ChangeRun {

@@ -13,6 +13,7 @@ use std::{
     sync::Mutex,
 };
 
+// Limit: a snapshot that takes the store and its mark back together goes unnoticed.
 /// End of the name of the file beside a store.
 const SUFFIX: &str = ".mark";
 

@@ -450,6 +450,7 @@ impl Pusher {
             to: to.to_owned(),
             on_behalf_of: None,
             scanned: behind.looked.clone(),
+            channel_t: None,
         };
         let all = subscribers.iter().map(acknowledged).collect();
         let moved = match self.store.acknowledge(all).await {
