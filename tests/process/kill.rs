@@ -10,6 +10,7 @@ mod blogs;
 mod consumer;
 mod forgetting;
 mod process;
+mod resource;
 mod restoring;
 mod subscriber;
 

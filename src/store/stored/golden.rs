@@ -55,8 +55,8 @@ use crate::{
         clock_guard::ClockGuard,
         content_mark::ContentMark,
         subscriptions::{
-            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, PushWishes, Start, Target, WebhookTarget, XmppTarget,
+            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Directive, Intent, Lease,
+            LeaseTerms, Pending, Progress, PushWishes, Start, Target, WebhookTarget, XmppTarget,
         },
     },
 };
@@ -904,12 +904,32 @@ fn samples() -> Vec<Sample> {
             wishes: PushWishes {
                 deletions: None,
                 overrides_method: true,
+                ..PushWishes::default()
             },
         }),
         pending: subscription.pending.clone().map(|pending| Pending {
             scanned: some("2_0_1"),
             ..pending
         }),
+        ..subscription.clone()
+    };
+    let directed = Subscription {
+        target: Target::Callback(CallbackTarget {
+            url: "https://r.example/cb".into(),
+            topic_as_sent: "https://f.example/photo.jpg".into(),
+            dialect: Dialect::WebSub,
+            secret: None,
+            algo: Algo::Sha256,
+            verify_token: None,
+            wishes: PushWishes {
+                methods: Directive::ALL.into_iter().collect(),
+                named: [Directive::Put].into_iter().collect(),
+                heartbeat_secs: Some(3600),
+                warning_secs: Some(86_400),
+                ..PushWishes::default()
+            },
+        }),
+        pending: None,
         ..subscription.clone()
     };
     let webhook = Subscription {
@@ -931,6 +951,7 @@ fn samples() -> Vec<Sample> {
         attempts,
         on_behalf_of: None,
         scanned: None,
+        channel_t: None,
     };
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),
@@ -974,6 +995,7 @@ fn samples() -> Vec<Sample> {
         sample("wishing", wishing),
         sample("webhook", webhook),
         sample("overriding", overriding),
+        sample("directed", directed),
         sample("cloud", cloud),
         sample("xmpp", xmpp),
         sample(
@@ -1012,6 +1034,13 @@ fn samples() -> Vec<Sample> {
             "scanned",
             Progress {
                 scanned: some("2_0_1"),
+                ..progress.clone()
+            },
+        ),
+        sample(
+            "channel",
+            Progress {
+                channel_t: Some(AT),
                 ..progress.clone()
             },
         ),
