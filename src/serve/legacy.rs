@@ -236,12 +236,16 @@ impl Handler for PlainLegacy {
         let pushed = kept.as_ref().and_then(|document| document.pushed);
         let is_resource = feed.settings.is_resource();
         let is_topic = pushed.is_some() || is_resource;
+        let mut kept = kept;
         if is_resource && context.readers.is_deleted(asked.feed(name)?.read).await? {
-            return Err(if context.readers.announces(feed.no) {
-                Refusal::deleted()
-            } else {
-                context.unknown("there is nothing here")
-            });
+            if is_private && context.readers.announces(feed.no) {
+                return Err(Refusal::deleted());
+            }
+            if is_private {
+                return Err(context.unknown("there is nothing here"));
+            }
+            // Its origin says so, or has it again.
+            kept = None;
         }
         let mut response = if asked.caller.reads_part() {
             // The publisher's document holds the rest, too.
