@@ -440,7 +440,20 @@ impl Subscriptions for Redb {
     }
 
     fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
-        self.read(move |snapshot| subscriptions::count_active(snapshot, feed, now))
+        let counted = move |snapshot: &ReadTransaction, read_max| {
+            subscriptions::count_active(snapshot, feed, now, read_max)
+        };
+        Box::pin(async move {
+            // Every poll asks, and most feeds have few: nobody is woken for that.
+            let few = self
+                .reader
+                .run_in_place(move |snapshot| counted(snapshot, subscriptions::FEW));
+            if let Some(active) = few.await? {
+                return Ok(active);
+            }
+            let all = self.read(move |snapshot| counted(snapshot, usize::MAX));
+            Ok(all.await?.unwrap_or_default())
+        })
     }
 
     fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {

@@ -174,6 +174,13 @@ impl XmppTarget {
             .strip_prefix(XMPP_MARK)
             .unwrap_or(&self.address)
     }
+
+    /// The domain of the address.
+    pub fn domain(&self) -> &str {
+        let jid = self.jid();
+        let bare = jid.split_once('/').map_or(jid, |(bare, _)| bare);
+        bare.split_once('@').map_or(bare, |(_, domain)| domain)
+    }
 }
 
 /// A listener of rssCloud: it is told that a feed has changed, and reads it itself.

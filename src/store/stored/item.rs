@@ -60,17 +60,16 @@ pub(in crate::store) fn encode_item(item: &Item) -> Result<Vec<u8>, StoreError> 
     bytes.extend_from_slice(&item.id.0);
     bytes.extend_from_slice(&item.created.micros().to_be_bytes());
     bytes.push(u8::from(item.is_gone()));
-    let plain = append(bytes, item)?;
+    let mut plain = append(bytes, item)?;
     let Some(packed) = packing::packed(&plain[HEADER_BYTES..]) else {
+        // All items of an import are held at once.
+        plain.shrink_to_fit();
         return Ok(plain);
     };
     let weight = u32::try_from(escaped_bytes(&plain)).unwrap_or(u32::MAX);
-    let mut bytes = plain;
-    bytes.truncate(HEADER_BYTES);
-    bytes[0] = PACKED;
-    bytes.extend_from_slice(&weight.to_be_bytes());
-    bytes.extend_from_slice(&packed);
-    Ok(bytes)
+    plain[0] = PACKED;
+    let header = &plain[..HEADER_BYTES];
+    Ok([header, &weight.to_be_bytes(), &packed].concat())
 }
 
 /// The weight and the packed value of an item; `None` for one that is not packed.
