@@ -3,6 +3,7 @@
 //! Whoever asks, and whoever is subscribed, is a component of that server, too.
 
 use crate::{
+    content::added,
     house::{House, NAME},
     load::{Connection, get},
     report::{Aim, Report},
@@ -12,11 +13,18 @@ use anyhow::{Context as _, Result, ensure};
 use everfeed::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::{Clock, System},
-    feed::{filter::Filter, order::Order, page::PageQuery, stamp::Stamp, view::View},
+    feed::{
+        filter::Filter,
+        order::Order,
+        page::PageQuery,
+        reconcile::{Change, Put, PutKind},
+        stamp::Stamp,
+        view::View,
+    },
     readers::ReadRequest,
     render::{Representation, xmpp_node_uri},
     store::{
-        Subscription,
+        Commit, Subscription,
         subscriptions::{
             Intent, Lease, LeaseTerms, NewSubscription, Pending, Progress, Start, Target,
             XmppTarget,
@@ -62,6 +70,8 @@ const CROWDS: [(usize, usize); 3] = [(1, 100), (100, 20), (1_000, 5)];
 /// Subscriptions whose memory is told.
 const MANY: usize = 10_000;
 const ROUNDS: usize = 7;
+/// Commits in a round.
+const COMMITS: u32 = 100;
 const PAGES: usize = 60;
 const PAGE_ITEMS: usize = 50;
 /// The longest wait for anything.
@@ -72,6 +82,7 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
         "(12) XMPP through Prosody, items of 2 KB",
         "pages one after the other / the same by HTTP; pushes / a bare socket with the same messages",
     );
+    committed(report).await?;
     let mut server = Prosody::new().await?;
     server.start().await?;
     pulled(report, &server).await?;
@@ -91,6 +102,47 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
         }
     }
     remembered(report, &server).await
+}
+
+/// The price of the counts by which a page has an index: feeds of up to 512 items have none.
+async fn committed(report: &Report) -> Result<()> {
+    for edits in [1, 100] {
+        let (mut counted, _) = House::new(520).await?;
+        let (mut uncounted, _) = House::new(500).await?;
+        let spread = compare(
+            ROUNDS,
+            async |round| edited(&mut counted, edits, round).await,
+            async |round| edited(&mut uncounted, edits, round).await,
+        )
+        .await?;
+        let what = format!("commits of {edits} edits a second, counted / not counted");
+        report.ratio(what, spread, Aim::AtLeast(0.95));
+    }
+    Ok(())
+}
+
+/// Seconds for commits that each edit so many items here and there.
+async fn edited(house: &mut House, edits: u32, round: usize) -> Result<f64> {
+    let total = u32::try_from(house.record.items.total)?;
+    let start = Instant::now();
+    for commit in 0..COMMITS {
+        let first = u32::try_from(round * 7_919)? + commit * 31;
+        let edited = (0..edits).map(|n| (first + n * 3) % total).map(|n| {
+            let Change::Put(put) = added(n) else {
+                unreachable!("a post is put");
+            };
+            Change::Put(Put {
+                kind: PutKind::Edited,
+                ..put
+            })
+        });
+        let commit = Commit {
+            changes: edited.collect(),
+            ..Commit::nothing(&house.record)
+        };
+        house.record = house.store.commit(commit).await?.feed;
+    }
+    Ok(start.elapsed().as_secs_f64())
 }
 
 /// Pages of one client.

@@ -236,12 +236,16 @@ impl Handler for PlainLegacy {
         let pushed = kept.as_ref().and_then(|document| document.pushed);
         let is_resource = feed.settings.is_resource();
         let is_topic = pushed.is_some() || is_resource;
+        let (mut kept, head) = (kept, context.readers.head(feed.no).ok());
         if is_resource && context.readers.is_deleted(asked.feed(name)?.read).await? {
-            return Err(if context.readers.announces(feed.no) {
-                Refusal::deleted()
-            } else {
-                context.unknown("there is nothing here")
-            });
+            if is_private && context.readers.announces(feed.no) {
+                return Err(Refusal::deleted());
+            }
+            if is_private {
+                return Err(context.unknown("there is nothing here"));
+            }
+            // Its origin says so, or has it again.
+            kept = None;
         }
         let mut response = if asked.caller.reads_part() {
             // The publisher's document holds the rest, too.
@@ -256,8 +260,11 @@ impl Handler for PlainLegacy {
             let (looks, no) = (self.looks.clone(), feed.no);
             let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
             asked.mark_repeatable(&mut response, move || {
+                // A resource may be gone since, and its document is kept all the same.
+                let is_same = head.is_some_and(|head| readers.is_at(no, head));
+                let may_be_gone = is_resource && !is_same;
                 // An old copy is not given again before its origin was asked.
-                if looks.is_wanted(no, fresh_secs) {
+                if may_be_gone || looks.is_wanted(no, fresh_secs) {
                     return None;
                 }
                 let document = readers.same_document(&key, &had)?;

@@ -139,7 +139,14 @@ impl Handler for OwnCalls {
 
 /// The present URL of what a request reads below a former root (W-17).
 fn moved(context: &ServeContext, request: &Parts) -> Option<String> {
-    if !matches!(request.method, Method::GET | Method::HEAD) {
+    let site = context.readers.site();
+    let is_led = match request.method {
+        Method::GET | Method::HEAD => true,
+        // Few subscribers follow: what is posted where we have something now is taken there.
+        Method::POST => site.endpoint(request.uri.path()).is_none(),
+        _ => false,
+    };
+    if !is_led {
         return None;
     }
     let host = match request.uri.authority() {
@@ -149,14 +156,16 @@ fn moved(context: &ServeContext, request: &Parts) -> Option<String> {
     let target = request.uri.path_and_query().map_or("/", |it| it.as_str());
     // Which scheme a front proxy speaks does not matter.
     let url = Url::parse(&format!("http://{host}{target}")).ok()?;
-    context.readers.site().moved(&url)
+    site.moved(&url)
 }
 
-/// Leads requests below a former root on. What is posted there is taken as it is.
+/// Leads requests below a former root on.
 #[derive(Clone)]
 struct Moved(Arc<ServeContext>);
 
 impl Handler for Moved {
+    const METHODS: &'static str = "GET, HEAD, POST, OPTIONS";
+
     async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
         let url = moved(&self.0, request).ok_or_else(|| self.0.unknown("there is nothing here"))?;
         let mut response = plain(
