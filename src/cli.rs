@@ -119,7 +119,7 @@ enum Command {
     /// Put a backup in the place of the store. Stop everfeed first. The former store is kept under
     /// another name.
     Restore(backup::RestoreOptions),
-    /// Check the store file.
+    /// Check, measure, shrink or copy the store file.
     Store {
         #[command(subcommand)]
         command: store::StoreCommand,
@@ -287,9 +287,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Subscribers { command } => block_on(subscribers::run(&command)),
         Command::Backup(options) => block_on(backup::run(&options, &load(&options.with)?)),
         Command::Restore(options) => block_on(backup::run_restore(&options, &load(&options.with)?)),
-        Command::Store {
-            command: store::StoreCommand::Verify(options),
-        } => store::verify_file(&options.path()?),
+        Command::Store { command } => {
+            telemetry::log(form, "warn");
+            store::run(command)
+        }
         Command::Clock {
             command: ClockCommand::Accept(with),
         } => block_on(clock::accept(&load(&with)?)),

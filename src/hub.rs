@@ -509,9 +509,10 @@ impl Shared {
         head: String,
     ) -> Result<ChainStart, StoreError> {
         let deletions = wishes.deletions;
-        let filter = match deletions.unwrap_or(usual_deletions(representation)) {
-            Deletions::Omit => view.filter.live(),
-            Deletions::Announce => view.filter.clone(),
+        let wish = deletions.unwrap_or(usual_deletions(representation));
+        let filter = match wish {
+            Deletions::Announce if self.readers.announces(view.feed) => view.filter.clone(),
+            Deletions::Announce | Deletions::Omit => view.filter.live(),
         };
         if filter == Filter::All {
             return Ok(ChainStart::at(head));

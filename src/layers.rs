@@ -31,8 +31,8 @@ pub use inflate_cap::FirstBytes;
 pub use members::members;
 pub use own_mark::{CDN_LOOP, OwnMark, marked_callbacks};
 pub use pacing::{freshness, parse_retry_after};
-pub use per_host::{Governor, Throttled};
-pub use public_address::is_near;
+pub use per_host::{Governor, OwnPace, Throttled};
+pub use public_address::{is_loopback, is_near};
 pub use redirect::{HomeOnly, KnownAs, Landing, NAME_HEADERS, is_below};
 pub use wire::BuildError;
 

@@ -6,8 +6,12 @@ use crate::{
     byte_budget::ByteBudget,
     clock::Clock,
     feed::{
-        page::Degraded,
+        filter::Filter,
+        item::{Content, Item},
+        order::Order,
+        page::{Degraded, PageQuery},
         record::{FeedNo, Head},
+        stamp::Stamp,
     },
     notify::Notify,
     render::Site,
@@ -179,6 +183,7 @@ pub struct Readers {
     config: Config,
     ttl_mins: Box<TtlMins>,
     takes_cloud: Box<TakesCloud>,
+    announces: Box<Announces>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
     room: BodyRoom,
     filtered: FilteredViews,
@@ -187,6 +192,9 @@ pub struct Readers {
 
 /// The `ttl` of a feed in RSS, minutes; `None` for none.
 type TtlMins = dyn Fn(FeedNo) -> Option<u32> + Send + Sync;
+
+/// True for a feed of which everybody is told what is gone.
+type Announces = dyn Fn(FeedNo) -> bool + Send + Sync;
 
 /// True for a feed of which listeners of rssCloud are told.
 type TakesCloud = dyn Fn(FeedNo) -> bool + Send + Sync;
@@ -224,6 +232,7 @@ impl Readers {
             site,
             ttl_mins: Box::new(|_| None),
             takes_cloud: Box::new(|_| false),
+            announces: Box::new(|_| true),
             bodies: Cache::builder()
                 .weigher(body_weight)
                 .max_capacity(config.render_cache_bytes)
@@ -258,6 +267,39 @@ impl Readers {
             takes_cloud: Box::new(takes_cloud),
             ..self
         }
+    }
+
+    /// Readers that tell nobody what is gone of some feeds.
+    #[must_use]
+    pub fn with_announced(
+        self,
+        announces: impl Fn(FeedNo) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            announces: Box::new(announces),
+            ..self
+        }
+    }
+
+    /// True where readers of a feed are told what is gone of it.
+    pub fn announces(&self, feed: FeedNo) -> bool {
+        (self.announces)(feed)
+    }
+
+    /// True for a feed with one item, a resource, that is gone.
+    pub async fn is_deleted(&self, feed: FeedNo) -> Result<bool, ReadError> {
+        Ok(self.deleted_at(feed).await?.is_some())
+    }
+
+    /// Time since which a resource is gone.
+    pub async fn deleted_at(&self, feed: FeedNo) -> Result<Option<Stamp>, ReadError> {
+        let newest = PageQuery::last(feed, Order::MODIFIED, Filter::All);
+        let newest = self.store.page(newest).await?.items;
+        let gone_at = |item: &Arc<Item>| match item.content {
+            Content::Gone { first_missing, .. } => Some(first_missing.unwrap_or(item.modified)),
+            Content::Live(_) => None,
+        };
+        Ok(newest.first().and_then(gone_at))
     }
 
     /// The budget for ordinary bodies; it is short while that for large ones is.
@@ -305,7 +347,9 @@ impl Readers {
         if !head.ready {
             return Err(ReadError::NotReady);
         }
-        let key = (reading.clone(), head);
+        let mut reading = reading.clone();
+        reading.hides_deletions = !self.announces(reading.view.feed);
+        let (reading, key) = (&reading, (reading.clone(), head));
         if let Some(body) = self.bodies.get(&key).await {
             return Ok(body);
         }

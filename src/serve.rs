@@ -52,6 +52,9 @@ pub struct Config {
     pub listen: ListenAddresses,
     /// The URL by which consumers reach us from outside: the root of every URL that we print.
     pub public_url: Url,
+    /// The roots of the URLs that were printed before: each a `public_url` with its `prefix`.
+    /// Requests there are led to the present ones.
+    pub former_public_urls: Vec<Url>,
     /// Address and port for the operator: `/live`, `/ready`, `/metrics`, `/status`. Keep it off the
     /// internet.
     pub admin_listen: SocketAddr,
@@ -93,6 +96,7 @@ impl Default for Config {
         Self {
             listen: local(8080).into(),
             public_url: Url::parse("http://127.0.0.1:8080/").expect("a literal URL"),
+            former_public_urls: Vec::new(),
             admin_listen: local(8079),
             admin_token: None,
             trusted_proxies: Vec::new(),

@@ -1,9 +1,9 @@
-//! The cost of everfeed beside the physical limit of the same work: eleven questions, both sides asked
+//! The cost of everfeed beside the physical limit of the same work: twelve questions, both sides asked
 //! in turn by the same tool in one process. No test: the machine is what it is, so only counts are
 //! asserted and figures are printed.
 //!
-//! `cargo bench` asks all eleven, `cargo bench -- hot poll` some of them; `size-10m` is asked by name
-//! alone.
+//! `cargo bench` asks all twelve, `cargo bench -- hot poll` some of them; `size-10m` is asked by name
+//! alone. `xmpp` needs Prosody, which `tests/run` installs.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -31,14 +31,17 @@ mod size;
 mod wake_up;
 mod window;
 
+#[cfg(feature = "xmpp")]
+mod xmpp;
+
 /// The allocator that the binary has; both sides of each question use it.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 12] = [
+const QUESTIONS: [&str; 13] = [
     "hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "filters",
-    "fan", "size-10m",
+    "fan", "xmpp", "size-10m",
 ];
 
 fn main() -> Result<()> {
@@ -106,6 +109,10 @@ fn main() -> Result<()> {
             fan_out::ask(&report, askers.handle())
                 .await
                 .context("fan-out")?;
+        }
+        #[cfg(feature = "xmpp")]
+        if is_wanted("xmpp") {
+            xmpp::ask(&report, askers.handle()).await.context("XMPP")?;
         }
         if wanted.iter().any(|wanted| wanted == "size-10m") {
             size::ask(&report, &[1_000, 100_000, 10_000_000])

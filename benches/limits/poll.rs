@@ -20,13 +20,14 @@ use everfeed::{
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
-        Store,
+        Store, StoreError,
         memory::Memory,
         redb::{Config, Redb},
     },
 };
 use sha2::{Digest as _, Sha256};
 use std::{cell::RefCell, hint::black_box, num::NonZeroU32, sync::Arc, time::Instant};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -73,6 +74,7 @@ struct Subject {
     upstream: Upstream,
     feed: FeedSpec,
     polled: RefCell<Polled>,
+    noting: RefCell<Option<JoinHandle<Result<(), StoreError>>>>,
     client: reqwest::Client,
 }
 
@@ -110,6 +112,7 @@ impl Subject {
             upstream,
             feed,
             polled,
+            noting: RefCell::default(),
             client,
         };
         subject.poll().await?;
@@ -144,6 +147,9 @@ impl Subject {
             work().await?;
             secs += start.elapsed().as_secs_f64();
         }
+        let start = Instant::now();
+        self.noted().await?;
+        secs += start.elapsed().as_secs_f64();
         // What was published while nobody polled is taken in before the next round.
         self.poll().await?;
         let total = self.context.store.feed(self.feed.no).await?.items.total;
@@ -167,10 +173,23 @@ impl Subject {
             polled.state.health.fault
         );
         if polled.saving != PollSaving::Committed {
+            self.noted().await?;
             let polls = vec![(self.feed.no, polled.state.clone())];
-            self.context.store.note_polls(polls).await?;
+            let store = Arc::clone(&self.context.store);
+            // As the poller does it: the next poll goes on meanwhile.
+            let noting = tokio::spawn(async move { store.note_polls(polls).await });
+            *self.noting.borrow_mut() = Some(noting);
         }
         self.polled.borrow_mut().state = polled.state;
+        Ok(())
+    }
+
+    /// Waits until the last poll state is noted.
+    async fn noted(&self) -> Result<()> {
+        let noting = self.noting.borrow_mut().take();
+        if let Some(noting) = noting {
+            noting.await??;
+        }
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use super::{
         CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, SiteFault, Status,
         StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
     },
-    subscribers,
+    subscribers::SubscriberDesk,
 };
 use crate::{
     acme::CertificateWatch,
@@ -463,8 +463,12 @@ impl Insight for Overview {
     }
 
     fn subscribers(&self, command: SubscriberCommand) -> BoxFuture<'_, OperatorAnswer> {
-        let (catalog, hub) = (&self.explainer.catalog, &self.hub);
-        Box::pin(subscribers::run(catalog, hub, command))
+        let desk = SubscriberDesk {
+            catalog: &self.explainer.catalog,
+            hub: &self.hub,
+            xmpp: self.xmpp.as_ref(),
+        };
+        Box::pin(desk.run(command))
     }
 
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer> {

@@ -138,7 +138,9 @@ impl Wiring {
     fn site(&self) -> Site {
         let (server, xmpp) = (&self.config.server, &self.config.xmpp);
         let service = xmpp.jid.as_deref().filter(|_| xmpp.is_on());
-        Site::new(&server.public_url, &server.prefix).with_xmpp(service)
+        Site::new(&server.public_url, &server.prefix)
+            .with_former(&server.former_public_urls)
+            .with_xmpp(service)
     }
 
     /// The sites whose feeds are looked for.
@@ -263,7 +265,10 @@ impl Wiring {
             site,
             self.config.server.readers.clone(),
         );
-        Arc::new(readers.with_ttl_mins(ttl_mins).with_cloud(takes_cloud))
+        let catalog = self.gate.catalog.clone();
+        let announces = move |feed| catalog.snapshot().announces_deletions(feed);
+        let readers = readers.with_ttl_mins(ttl_mins).with_cloud(takes_cloud);
+        Arc::new(readers.with_announced(announces))
     }
 
     /// The places at which this process answers itself: no callback is there.

@@ -78,6 +78,9 @@ pub struct FeedSettings {
     /// The proof that a deletion needs.
     #[serde(default)]
     pub deletions: DeletionSettings,
+    /// False to tell nobody what is gone of it.
+    #[serde(default = "yes")]
+    pub announce_deletes: bool,
     /// The reading of its archives.
     #[serde(default)]
     pub import: ImportSettings,
@@ -132,6 +135,7 @@ impl FeedSettings {
             show: Vec::new(),
             poll: PollSettings::default(),
             deletions: DeletionSettings::default(),
+            announce_deletes: true,
             import: ImportSettings::default(),
             keep: KeepSettings::default(),
             record: None,
@@ -151,6 +155,11 @@ impl FeedSettings {
         self.access
             .names()
             .chain(self.show.iter().flat_map(|rule| rule.access.names()))
+    }
+
+    /// True for a feed whose document is its only item.
+    pub fn is_resource(&self) -> bool {
+        self.format == DocumentFormat::Resource
     }
 
     /// True for a feed of a site that is called by its address there.
@@ -249,6 +258,10 @@ impl FeedSettings {
             .map(|warning| format!("feed.{}: {warning}", self.name))
             .collect()
     }
+}
+
+const fn yes() -> bool {
+    true
 }
 
 fn is_name(name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{
     FeedSettings, NamedFeeds, PrivatePlaces,
-    settings::{DocumentFormat, shown_by},
+    settings::shown_by,
     spelling::{PathRelation, PathSpelling},
 };
 use crate::{
@@ -208,6 +208,23 @@ impl CatalogSnapshot {
         self.by_no.get(&no)
     }
 
+    // Decides: Is anybody told what is gone of a feed?
+    /// True where readers of a feed are told what is gone of it; of a group where those of all its
+    /// members are.
+    pub fn announces_deletions(&self, no: FeedNo) -> bool {
+        let announces = |no: &FeedNo| {
+            let feed = self.feed_no(*no);
+            feed.is_none_or(|feed| feed.settings.announce_deletes)
+        };
+        let group = self.feed_no(no).map_or(no, |feed| feed.no);
+        announces(&no)
+            && self
+                .members(group)
+                .unwrap_or_default()
+                .iter()
+                .all(announces)
+    }
+
     /// The registered feed whose publisher knows it by this URL: the one that is polled, or one of
     /// its public names.
     pub fn by_origin(&self, url: &str) -> Option<FeedNo> {
@@ -245,7 +262,7 @@ impl CatalogSnapshot {
         let known = |url: &str| self.feed_no(self.by_origin(url)?);
         let feed = known(url).or_else(|| known(&in_other_scheme(url)?))?;
         let settings = &feed.settings;
-        (settings.format == DocumentFormat::Resource && settings.legacy.is_none()).then_some(feed)
+        (settings.is_resource() && settings.legacy.is_none()).then_some(feed)
     }
 
     /// The feed of a site that readers know by this URL, by http and https alike.

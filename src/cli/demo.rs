@@ -42,6 +42,12 @@ pub struct DemoOptions {
     /// Run everfeed as a reverse proxy in front of the blog. The blog is then at everfeed's address.
     #[arg(long)]
     sidecar: bool,
+    /// Serve the feed over XMPP as feeds.localhost, by a server that takes components here.
+    #[arg(long, requires = "xmpp_secret", value_name = "HOST:PORT")]
+    xmpp_server: Option<String>,
+    /// The secret that this server has for feeds.localhost.
+    #[arg(long, requires = "xmpp_server", value_name = "SECRET")]
+    xmpp_secret: Option<String>,
 }
 
 /// Runs the demo until `stop`.
@@ -69,7 +75,8 @@ pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Resul
     } else {
         String::new()
     };
-    let config = configuration(listen, admin, &store, &origin) + &site;
+    let xmpp = xmpp(&options);
+    let config = configuration(listen, admin, &store, &origin) + &site + &xmpp;
     let app = App::start(Config::parse("the demo's configuration", &config)?).await?;
     if options.sidecar {
         println!("{}", sidecar_invitation(&origin, app.address()));
@@ -112,6 +119,18 @@ fn configuration(listen: SocketAddr, admin: SocketAddr, store: &Path, origin: &s
 /// The blog as a site before which everfeed stands; its feed is the one of the configuration.
 fn site(origin: &str) -> String {
     format!("[[site]]\norigin = \"{origin}\"\nfeeds = [\"/rss.xml\"]\n")
+}
+
+/// The component of a server of XMPP, where one is given.
+fn xmpp(options: &DemoOptions) -> String {
+    let Some((server, secret)) = options
+        .xmpp_server
+        .as_ref()
+        .zip(options.xmpp_secret.as_ref())
+    else {
+        return String::new();
+    };
+    format!("[xmpp]\nserver = {server:?}\njid = \"feeds.localhost\"\nsecret = {secret:?}\n")
 }
 
 /// Follows the feed by long poll, as any consumer would, and prints what arrives.

@@ -1,7 +1,12 @@
-//! `everfeed store`: checks the file of a store that nobody serves.
+//! `everfeed store`: checks, measures, shrinks and copies the file of a store that nobody serves.
 
 use super::WithConfig;
-use crate::{config::ConfigError, store::redb::verify};
+use crate::{
+    clock::{self, Clock as _},
+    config::ConfigError,
+    feed::stamp::Stamp,
+    store::redb::{StoreReport, compact, copy_store, move_store, report, verify},
+};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -10,26 +15,119 @@ use std::path::{Path, PathBuf};
 pub(super) enum StoreCommand {
     /// Read the whole store or a backup, and print what it holds and what is damaged. Writes
     /// nothing. Stop everfeed first, or verify a backup.
-    Verify(VerifyOptions),
+    Verify(FileOptions),
+    /// Print the bytes of the store or of a backup by table, and what is free. Writes nothing. Stop
+    /// everfeed first, or measure a backup.
+    Report(FileOptions),
+    /// Write the store anew without free space. Stop everfeed first. It takes room for both files
+    /// meanwhile, and the store is as it was if it fails.
+    Compact(FileOptions),
+    /// Copy a store to a new file, which goes on with all cursors and subscriptions. FROM refuses to
+    /// be served from then on. Stop everfeed first. If it was cut off, run it again.
+    Copy(CopyOptions),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct VerifyOptions {
+pub(super) struct FileOptions {
     #[command(flatten)]
-    pub(super) with: WithConfig,
-    /// The file to read instead of the store in the configuration.
+    with: WithConfig,
+    /// The file to take instead of the store in the configuration.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
-impl VerifyOptions {
-    /// The file to read; the configuration is read only when none is given.
-    pub(super) fn path(&self) -> Result<PathBuf, ConfigError> {
+impl FileOptions {
+    /// The file; the configuration is read only when none is given.
+    fn path(&self) -> Result<PathBuf, ConfigError> {
         match &self.file {
             Some(file) => Ok(file.clone()),
             None => Ok(self.with.load()?.store.path),
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CopyOptions {
+    /// The store to copy.
+    from: PathBuf,
+    /// The file to make. Nothing may be there.
+    to: PathBuf,
+    /// Leave FROM as it is. The copy begins new generations, and has no subscriptions.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Runs one of the commands.
+pub(super) fn run(command: StoreCommand) -> anyhow::Result<()> {
+    match command {
+        StoreCommand::Verify(options) => verify_file(&options.path()?),
+        StoreCommand::Report(options) => report_file(&options.path()?),
+        StoreCommand::Compact(options) => compact_file(&options.path()?),
+        StoreCommand::Copy(options) => copy_file(&options),
+    }
+}
+
+/// Prints the bytes of a file by table.
+fn report_file(path: &Path) -> anyhow::Result<()> {
+    let found = report(path).context("nothing was measured")?;
+    println!("{}", path.display());
+    print!("{}", table(&found));
+    Ok(())
+}
+
+/// The bytes of a file as lines: tables with rows, then what none of them has.
+fn table(found: &StoreReport) -> String {
+    let share = |bytes: u64| bytes as f64 * 100.0 / found.bytes.max(1) as f64;
+    let line = |name: &str, rows: String, row_bytes: String, bytes: u64| {
+        let percent = share(bytes);
+        format!("{name:<14} {rows:>12} {row_bytes:>15} {bytes:>15} {percent:>6.1} %\n")
+    };
+    let mut text = format!(
+        "{:<14} {:>12} {:>15} {:>15} {:>8}\n",
+        "table", "rows", "bytes of rows", "bytes of pages", "share"
+    );
+    for table in found.tables.iter().filter(|table| table.rows > 0) {
+        let (rows, bytes) = (table.rows.to_string(), table.row_bytes.to_string());
+        text += &line(table.name, rows, bytes, table.page_bytes);
+    }
+    let none = String::new;
+    text += &line("free", none(), none(), found.free_bytes());
+    text += &line("file", none(), none(), found.bytes);
+    text + &line("on the disk", none(), none(), found.disk_bytes)
+}
+
+/// Writes a file anew and prints what that came to.
+fn compact_file(path: &Path) -> anyhow::Result<()> {
+    let done = compact(path).context("the store was not compacted")?;
+    println!(
+        "{}: {} bytes, {} before",
+        path.display(),
+        done.after,
+        done.before
+    );
+    Ok(())
+}
+
+/// Copies a store and prints what was done.
+fn copy_file(options: &CopyOptions) -> anyhow::Result<()> {
+    let CopyOptions { from, to, keep } = options;
+    let now = Stamp::from_micros(clock::System.now_us());
+    let copied = if *keep {
+        copy_store(from, to, now)
+    } else {
+        move_store(from, to, now)
+    };
+    let copied = copied.context("the store was not copied")?;
+    println!("{}: {} bytes", to.display(), copied.bytes);
+    let from = from.display();
+    if *keep {
+        println!(
+            "{from} stays as it is. In the copy each feed begins a new generation, and there are no subscriptions"
+        );
+    } else {
+        println!("{from} is not served any more. Set store.path to the copy");
+    }
+    Ok(())
 }
 
 /// Reads the file at a path and prints what was found.

@@ -21,7 +21,7 @@ pub(super) enum SubscribersCommand {
     Retry(NumberOptions),
     /// End a subscription, and tell its subscriber.
     End(NumberOptions),
-    /// Remove every subscription with a callback at a host. The subscriber is not told.
+    /// Remove every subscription with a callback or an address at a host. The subscriber is not told.
     Forget(HostOptions),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct ListOptions {
     /// List only the subscriptions to this feed.
     #[arg(long)]
     feed: Option<String>,
-    /// List only the subscriptions with a callback at this host.
+    /// List only the subscriptions with a callback or an address at this host.
     #[arg(long)]
     host: Option<String>,
 }
@@ -49,7 +49,7 @@ pub(super) struct NumberOptions {
 pub(super) struct HostOptions {
     #[command(flatten)]
     with: WithConfig,
-    /// The host of the callback.
+    /// The host of the callback, or the domain of the address.
     host: String,
 }
 

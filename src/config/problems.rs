@@ -11,6 +11,7 @@ use crate::{
         tls::{Certificate, TlsSettings},
     },
     hub::{WEBHOOKS_MAX, WebhookSettings},
+    secret::public_url,
     serve,
     setting::RefusedSetting,
 };
@@ -20,6 +21,10 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
 };
+use url::Url;
+
+/// Former roots of our URLs at most.
+const FORMER_URLS_MAX: usize = 16;
 
 /// Everything that cannot be meant in `[server]`.
 pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
@@ -43,6 +48,21 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
             "server.public_url",
             quoted(url.as_str()),
             &give("server.public_url"),
+        );
+    }
+    let is_root = |url: &Url| {
+        let is_bare = url.username().is_empty() && url.password().is_none();
+        let is_whole = url.query().is_none() && url.fragment().is_none();
+        is_bare && is_whole && matches!(url.scheme(), "http" | "https") && url != &server.public_url
+    };
+    let former = &server.former_public_urls;
+    if former.len() > FORMER_URLS_MAX || !former.iter().all(is_root) {
+        let found = former.iter().map(|url| quoted(&public_url(url)));
+        let found: Vec<String> = found.take(FORMER_URLS_MAX + 1).collect();
+        refuse(
+            "server.former_public_urls",
+            found.join(", "),
+            &give("server.former_public_urls"),
         );
     }
     if let Some(token) = &server.admin_token

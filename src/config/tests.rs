@@ -236,6 +236,16 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
         &format!("[server]\npublic_url = \"http://u:p@x/\"\n{GOOD}"),
         &["server.public_url", "***"],
     );
+    for former in [
+        "ftp://x/",
+        "http://x/?a",
+        "http://u:hunter2@x/",
+        "http://127.0.0.1:8080/",
+    ] {
+        let text = format!("[server]\nformer_public_urls = [\"{former}\"]\n{GOOD}");
+        check(&text, &["server.former_public_urls", "at most 16"]);
+        assert!(!error(&text).contains("hunter2"));
+    }
     check(
         &format!("[server]\nadmin_listen = \"127.0.0.1:8080\"\n{GOOD}"),
         &["server.admin_listen", "another"],

@@ -122,6 +122,8 @@ pub struct DocumentFacts {
     /// Since when every document has been cut short or empty, of a feed of a site whose readers
     /// have a better one.
     pub broken_since: Option<Stamp>,
+    /// Documents running of which each was another.
+    pub changed_running: u32,
 }
 
 /// Change, or none, that the last good answer brought.

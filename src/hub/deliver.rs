@@ -14,7 +14,9 @@ use crate::{
     layers::Request,
     readers::Rendered,
     render::Representation,
-    store::subscriptions::{Algo, CallbackTarget, CloudTarget, Dialect, PushWishes, Target},
+    store::subscriptions::{
+        Algo, CallbackTarget, CloudTarget, Dialect, Directive, PushWishes, Target,
+    },
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -44,6 +46,8 @@ pub(super) struct Delivery {
     pub(super) validators: PushValidators,
     /// The resource that is pushed in the place of the page.
     pub(super) resource: Option<ResourcePush>,
+    /// What its subscriber is to do with it, where that wants to be told.
+    pub(super) directive: Directive,
 }
 
 /// A resource as it is pushed: its bytes, and of its headers these and no others.
@@ -53,8 +57,6 @@ pub(super) struct ResourcePush {
     pub(super) content_type: Option<String>,
     pub(super) etag: Option<String>,
     pub(super) last_modified: Option<String>,
-    /// The directive for a subscriber that asked for them.
-    pub(super) method: Option<&'static str>,
 }
 
 /// Headers of a push that tell the state of its topic, beside cursors.
@@ -112,6 +114,12 @@ pub(super) trait Deliver: Send + Sync {
     /// The request that tells the target that its subscription is no more, and if it may come back;
     /// `None` where its protocol has no word for it.
     fn denial(&self, _reason: &str, _may_return: bool) -> Option<Request> {
+        None
+    }
+
+    /// The request that tells the target that its lease ends in so many seconds; `None` where its
+    /// protocol has no word for it.
+    fn warning(&self, _left_secs: u64) -> Option<Request> {
         None
     }
 

@@ -26,7 +26,7 @@ const PAGE_MAX: usize = 1000;
 pub struct WantedSubscribers {
     /// Those to one feed; `None` for those to all.
     pub feed: Option<FeedNo>,
-    /// Those whose callbacks are at one host.
+    /// Those at one host, or at one domain of XMPP.
     pub host: Option<String>,
     /// Those after this number.
     pub after: Option<u64>,
@@ -50,7 +50,7 @@ pub struct Subscriber {
     pub feed: Option<String>,
     /// Its topic, without what may be secret.
     pub topic: String,
-    /// The host of its callback: all of it that is shown.
+    /// The host of its callback, or the domain of its address: all of it that is shown.
     pub host: String,
     /// The dialect that it speaks.
     pub dialect: String,
@@ -85,7 +85,7 @@ impl Hub {
             };
             after = Some(last.no);
             for (sub, progress) in &rows {
-                let host = host_of(sub.target.address());
+                let host = host(&sub.target);
                 if wanted.host.as_ref().is_some_and(|wanted| *wanted != host) {
                     continue;
                 }
@@ -165,7 +165,7 @@ impl Hub {
         let mut keys = Vec::new();
         let mut stored = listing::subscriptions(&**store, None);
         while let Some((sub, _)) = stored.try_next().await? {
-            if host_of(sub.target.address()) == host {
+            if sub.target.is_of_hub() && host_of(sub.target.address()) == host {
                 keys.push(key_of(&sub));
             }
         }
@@ -208,6 +208,14 @@ fn key_of(sub: &Subscription) -> Key {
     Key {
         topic: sub.topic.clone(),
         address: sub.target.address().to_owned(),
+    }
+}
+
+/// The host of a callback, or the domain of an address of XMPP: all of it that is shown.
+fn host(target: &Target) -> String {
+    match target {
+        Target::Xmpp(xmpp) => xmpp.domain().to_owned(),
+        Target::Callback(_) | Target::Cloud(_) | Target::Webhook(_) => host_of(target.address()),
     }
 }
 

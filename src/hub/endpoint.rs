@@ -275,7 +275,7 @@ impl Hub {
             };
             let subject = self.subject(ask, sender).await?;
             let target = deliver::target(change, &subject.spelt, subject.deletions);
-            registrations.push(Registration::of(subject, target));
+            registrations.push(self.registration(subject, target));
         }
         self.admit(&registrations, &change.callback, sender)?;
         // One topic in several spellings is one.
@@ -462,26 +462,37 @@ impl Hub {
     }
 }
 
+impl Hub {
+    // Decides: Which subscription does a request mean?
+    /// A subscription that is asked for. One that was made before our URLs changed stays the one that
+    /// it is, under the topic that it had then.
+    fn registration(&self, subject: Subject, target: Target) -> Registration {
+        let key = |topic: &str| Key {
+            topic: topic.to_owned(),
+            address: target.address().to_owned(),
+        };
+        let (site, roster) = (self.shared.readers.site(), &self.shared.roster);
+        let mut known = key(&subject.topic);
+        if !roster.knows(&known) {
+            let mut former = site
+                .former_spellings(&subject.topic)
+                .map(|topic| key(&topic));
+            known = former.find(|key| roster.knows(key)).unwrap_or(known);
+        }
+        Registration {
+            key: known,
+            subject,
+            target,
+        }
+    }
+}
+
 /// A subscription that is asked for: what is pushed, and to whom.
 struct Registration {
     /// Its identity.
     key: Key,
     subject: Subject,
     target: Target,
-}
-
-impl Registration {
-    fn of(subject: Subject, target: Target) -> Self {
-        let key = Key {
-            topic: subject.topic.clone(),
-            address: target.address().to_owned(),
-        };
-        Self {
-            key,
-            subject,
-            target,
-        }
-    }
 }
 
 /// The sender of a request to the hub.
@@ -521,7 +532,7 @@ async fn all_confirmed(
     let mut later = false;
     for verdict in awaited {
         match verdict.await {
-            Ok(Verdict::Confirmed) => {}
+            Ok(Verdict::Confirmed(_)) => {}
             Ok(Verdict::Later { .. } | Verdict::Busy) if or_async => later = true,
             Ok(Verdict::Refused(why) | Verdict::Later { why, .. }) => {
                 let text = format!("{refused}: {why}");

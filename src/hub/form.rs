@@ -6,7 +6,7 @@ use crate::{
     feed::{position::Position, view::Deletions},
     layers::public_address::is_public,
     secret::Secret,
-    store::subscriptions::{Algo, PushWishes},
+    store::subscriptions::{Algo, Directive, Directives, PushWishes},
 };
 use http::StatusCode;
 use percent_encoding::percent_decode;
@@ -33,6 +33,11 @@ const CALLBACK_BYTES_MAX: usize = 2048;
 const TOKEN_BYTES_MAX: usize = 1024;
 /// Topics of one legacy request at most (P-17).
 const TOPICS_MAX: usize = 20;
+/// Shortest silence after which a heartbeat comes, seconds.
+const HEARTBEAT_MIN_SECS: u64 = 60;
+/// Longest silence before a heartbeat, and longest time between a warning and the end of a lease,
+/// seconds.
+const AHEAD_MAX_SECS: u64 = 2_592_000;
 /// URLs of one publish request at most.
 const PUBLISHED_MAX: usize = 100;
 
@@ -396,15 +401,46 @@ impl Form {
 
     fn wishes(&self) -> Result<PushWishes, RefusedForm> {
         let deletions = self.extension("deletions", "hub.deletions")?;
-        let overrides_method = match self.extension("methods", "hub.methods")? {
-            None | Some("post") => false,
-            Some("override") => true,
-            Some(_) => return Err(bad("hub.methods", "must be post or override")),
+        let (overrides_method, methods) = match self.extension("methods", "hub.methods")? {
+            None | Some("post") => (false, Directives::default()),
+            Some("override") => (true, Directives::default()),
+            Some("explicit") => (false, Directive::ALL.into_iter().collect()),
+            Some(list) => (false, methods(list).ok_or(BAD_METHODS)?),
         };
         Ok(PushWishes {
             deletions: deletions.map(self::deletions).transpose()?,
             overrides_method,
+            methods,
+            named: Directives::default(),
+            heartbeat_secs: self.secs(
+                ["heartbeat_seconds", "hub.heartbeat_seconds"],
+                HEARTBEAT_MIN_SECS,
+                "must be 60 to 2592000",
+            )?,
+            warning_secs: self.secs(
+                ["warning_seconds", "hub.warning_seconds"],
+                1,
+                "must be 1 to 2592000",
+            )?,
         })
+    }
+
+    /// A time in seconds, from the least on.
+    fn secs(
+        &self,
+        [name, prefixed]: [&'static str; 2],
+        least: u64,
+        wanted: &'static str,
+    ) -> Result<Option<u64>, RefusedForm> {
+        let Some(text) = self.extension(name, prefixed)? else {
+            return Ok(None);
+        };
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        let secs = text.parse().ok().filter(|_| is_number);
+        match secs {
+            Some(secs) if (least..=AHEAD_MAX_SECS).contains(&secs) => Ok(Some(secs)),
+            _ => Err(bad(prefixed, wanted)),
+        }
     }
 
     /// A cursor that can be read in full. A moment or a damaged cursor would leave the subscriber
@@ -439,6 +475,26 @@ impl Form {
             _ => Err(bad("hub.url", "is given more than 100 times")),
         }
     }
+}
+
+const BAD_METHODS: RefusedForm = bad(
+    "hub.methods",
+    "must be post, override, explicit, or a list of PUT, PATCH and DELETE",
+);
+
+/// The directives in a list of methods. POST is one that every callback takes; `None` for a list
+/// with any other word.
+fn methods(list: &str) -> Option<Directives> {
+    let words = list
+        .split(',')
+        .map(str::trim)
+        .filter(|word| *word != "POST");
+    let known = |word: &str| {
+        Directive::ALL
+            .into_iter()
+            .find(|directive| directive.method() == word)
+    };
+    words.map(known).collect()
 }
 
 /// The wish for items that are gone.

@@ -1,7 +1,10 @@
 //! Leases: what is granted, and when we ask again ourselves; not the clock that ends it.
 
 use super::Config;
-use crate::{feed::stamp::Stamp, store::subscriptions::Lease};
+use crate::{
+    feed::stamp::Stamp,
+    store::subscriptions::{Lease, PushWishes},
+};
 
 /// A lease as granted, and a word about it when it is not the one asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,17 @@ pub(super) fn refresh_at(lease: Lease) -> Option<Stamp> {
         .terms
         .auto_refresh
         .then(|| Stamp::from_micros(lease.until.micros().saturating_sub(left_us)))
+}
+
+/// Time to warn a subscriber that asked for it of the end of its lease: never in its first half, and
+/// not at all where we ask again ourselves.
+pub(super) fn warn_at(lease: Lease, wishes: &PushWishes) -> Option<Stamp> {
+    let ahead_secs = wishes.warning_secs?.min(lease.terms.secs / 2);
+    let at = lease
+        .until
+        .micros()
+        .saturating_sub(Stamp::from_secs(ahead_secs).micros());
+    (!lease.terms.auto_refresh).then_some(Stamp::from_micros(at))
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub(super) enum NextStep {
     Ask,
     /// Ask a legacy subscriber whether to go on.
     Refresh,
+    /// Warn of the end of the lease.
+    Warn,
     /// Follow the view until there is something to push.
     Follow,
     /// Deliver.
@@ -63,6 +65,8 @@ pub(super) struct UnderWay {
     pub(super) pushing: PushStage,
     /// Time of the next try to save what is in memory and not in the store yet.
     pub(super) unsaved: Option<Stamp>,
+    /// Time of the warning of the end of the lease; `None` where there is none to come.
+    pub(super) warn_at: Option<Stamp>,
 }
 
 /// Stage of the next push.
@@ -109,6 +113,12 @@ pub(super) fn next(
             return NextStep::Expire;
         }
         wake = wake.min(lease.until);
+        if let Some(at) = under_way.warn_at {
+            if at <= now {
+                return NextStep::Warn;
+            }
+            wake = wake.min(at);
+        }
         match under_way.pushing {
             _ if offer != Offer::Served => {}
             PushStage::Unknown => return NextStep::Follow,

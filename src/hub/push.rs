@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     auth::PrincipalId,
-    feed::{cursor::Toc, filter::Filter, page::PageQuery, view::View},
+    feed::{cursor::Toc, filter::Filter, page::PageQuery, stamp::Stamp, view::View},
     readers::{PushMax, ReadError, ReadRequest},
     render::{Representation, Site},
-    store::subscriptions::{Progress, PushWishes, Target},
+    store::subscriptions::{Directive, Progress, PushWishes, Target, Told},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -36,6 +36,12 @@ pub(super) struct Push {
     pub(super) target: Target,
     /// True for a resource that is pushed as it is.
     pub(super) is_resource: bool,
+    /// The last change of the channel that its target knows of.
+    pub(super) channel_t: Option<Stamp>,
+    /// True where later ones are told without items, too (P03-10).
+    pub(super) tells_channel: bool,
+    /// True where it is due without any news.
+    pub(super) is_heartbeat: bool,
 }
 
 /// The name, for the store, of what is pushed of a resource: its own bytes.
@@ -106,6 +112,10 @@ pub(super) struct Advance {
     pub(super) more: bool,
     /// Readers whom the target serves, as far as it says so.
     pub(super) on_behalf_of: Option<u32>,
+    /// The last change of the channel that it knows of by then.
+    pub(super) channel_t: Option<Stamp>,
+    /// True where the target was sent something.
+    pub(super) is_delivered: bool,
 }
 
 // Decides: What is pushed, and when is it read?
@@ -165,9 +175,21 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let reading = stored.reading(view, form, push.max, own_url, &push.target);
     let reading = reading.seen_from(push.site);
     let PushPlace { acked, position } = stored;
-    let page = shared.readers.read(&reading).await?;
-    if !page.lies_beyond(&position) {
-        return Ok(PushOutcome::Nothing);
+    let mut page = shared.readers.read(&reading).await?;
+    let is_still = !page.lies_beyond(&position);
+    if is_still {
+        let is_news = push.tells_channel
+            && push
+                .channel_t
+                .is_some_and(|known| known < page.head.metadata_t);
+        if !is_news && !push.is_heartbeat {
+            return Ok(PushOutcome::Nothing);
+        }
+        // A link of the chain that leads nowhere: what is previous is last.
+        page = shared.readers.read(&reading.standing_still()).await?;
+        if page.count > 0 || page.last_cursor != acked {
+            return Ok(PushOutcome::Nothing);
+        }
     }
     let behind = page.goes_on_at().to_owned();
     let mut advance = Advance {
@@ -176,24 +198,29 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         scanned: page.scanned.clone(),
         more: page.more,
         on_behalf_of: push.on_behalf_of,
+        channel_t: push.channel_t,
+        is_delivered: false,
     };
-    if page.count == 0 {
+    if is_still {
+        advance.scanned = Some(position).filter(|it| *it != acked);
+    } else if page.count == 0 {
         // Everything in it may be hidden, and yet it lies further on. The chain stays: nothing was
         // pushed.
         (advance.to, advance.scanned) = (acked.clone(), Some(behind).filter(|it| *it != acked));
         return Ok(PushOutcome::Advanced(advance));
     }
-    if !way.carries_items() {
+    if !way.carries_items() && !is_still {
         // Read before the target hears of it: what comes later is another change.
         if let Some(head) = shared.head(reading.view()).await? {
             (advance.to, advance.scanned, advance.more) = (head, None, false);
         }
     }
-    let mut resource = None;
+    let (mut resource, mut directive) = (None, Directive::Patch);
     if push.is_resource && way.carries_items() {
         match resource_push(shared, &reading, &push.target).await? {
-            ResourceState::Pushed(pushed) => resource = Some(pushed),
+            ResourceState::Pushed(pushed, what) => (resource, directive) = (Some(pushed), what),
             // Its subscriber has no word for a deletion.
+            ResourceState::Untold if is_still => return Ok(PushOutcome::Nothing),
             ResourceState::Untold => return Ok(PushOutcome::Advanced(advance)),
             ResourceState::NotKept => {
                 return Ok(PushOutcome::Ours("its document is not kept".to_owned()));
@@ -205,8 +232,12 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         etag: (!page.more && !is_legacy_document)
             .then(|| shared.readers.etag(&reading, page.head, "")),
         last_modified: (!page.more).then(|| page.head.last_t.max(page.head.metadata_t)),
-        date: Toc::parse(&page.last_cursor).and_then(|toc| toc.t.stamp()),
+        date: match Toc::parse(&page.last_cursor).and_then(|toc| toc.t.stamp()) {
+            Some(t) if is_still && push.tells_channel => Some(t.max(page.head.metadata_t)),
+            t => t,
+        },
     };
+    let channel_t = Some(page.head.metadata_t);
     let delivery = Delivery {
         representation: push.representation,
         link,
@@ -214,10 +245,13 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         page,
         validators,
         resource,
+        directive,
     };
     let delivered = way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
-    if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to)) {
+    if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to))
+        && !is_still
+    {
         let lag_us = shared
             .now()
             .micros()
@@ -229,6 +263,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     Ok(match delivered {
         Delivered::Taken { on_behalf_of } => {
             advance.on_behalf_of = on_behalf_of.filter(|_| push.may_speak_for_many);
+            (advance.channel_t, advance.is_delivered) = (channel_t, true);
             PushOutcome::Advanced(advance)
         }
         Delivered::Gone => PushOutcome::Gone,
@@ -239,7 +274,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
 
 /// Push of a resource.
 enum ResourceState {
-    Pushed(ResourcePush),
+    Pushed(ResourcePush, Directive),
     Untold,
     NotKept,
 }
@@ -255,24 +290,24 @@ async fn resource_push(
     let feed = reading.view().feed;
     let newest = PageQuery::last(feed, reading.view().order, Filter::All);
     let newest = shared.store.page(newest).await?.items;
-    let overrides = target.wishes().overrides_method;
     if newest.first().is_some_and(|item| item.is_gone()) {
-        let told = overrides.then(|| ResourcePush {
-            method: Some("DELETE"),
-            ..ResourcePush::default()
+        return Ok(match target.wishes().told(Directive::Delete) {
+            Told::Never => ResourceState::Untold,
+            Told::AsMethod | Told::AsOverride => {
+                ResourceState::Pushed(ResourcePush::default(), Directive::Delete)
+            }
         });
-        return Ok(told.map_or(ResourceState::Untold, ResourceState::Pushed));
     }
     let Some(document) = shared.store.document(feed).await? else {
         return Ok(ResourceState::NotKept);
     };
-    Ok(ResourceState::Pushed(ResourcePush {
+    let bytes = ResourcePush {
         body: document.body.into(),
         content_type: document.content_type,
         etag: document.etag,
         last_modified: document.last_modified,
-        method: overrides.then_some("PUT"),
-    }))
+    };
+    Ok(ResourceState::Pushed(bytes, Directive::Put))
 }
 
 /// The word under which a delivery is counted.

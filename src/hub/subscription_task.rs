@@ -28,12 +28,15 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 use verification::Verification;
+use warning::LeaseWarning;
 
 mod row;
 
 mod verification;
 
 mod pushing;
+
+mod warning;
 
 #[cfg(test)]
 mod tests;
@@ -47,6 +50,7 @@ pub(super) struct SubscriptionTask {
     accounts: watch::Receiver<AccountsInForce>,
     verification: Verification,
     pushing: Pushing,
+    warning: LeaseWarning,
     clock: JumpWatch,
 }
 
@@ -86,6 +90,7 @@ impl SubscriptionTask {
             catalog: shared.gate.catalog.watch(),
             accounts: shared.gate.auth.watch(),
             verification: Verification::default(),
+            warning: LeaseWarning::default(),
             pushing,
             place,
         }
@@ -133,6 +138,7 @@ impl SubscriptionTask {
                 NextStep::GiveUp => Box::pin(self.refused("it did not answer in time")).await,
                 NextStep::Ask => self.ask(),
                 NextStep::Refresh => self.refresh(now),
+                NextStep::Warn => self.warn(now),
                 NextStep::Follow => self.follow(),
                 NextStep::Push => self.start_push(),
                 NextStep::Deny => Box::pin(self.deny()).await,
@@ -148,7 +154,8 @@ impl SubscriptionTask {
                         Some(command) = self.commands.recv() => Box::pin(self.accept(command)).await,
                         answered = or_never(&mut self.verification.question) => Box::pin(self.answered(answered)).await,
                         outcome = or_never(&mut self.pushing.push) => Box::pin(self.pushed(outcome)).await,
-                        () = or_never(&mut self.pushing.follow) => self.pushing.is_behind = true,
+                        found = or_never(&mut self.pushing.follow) => self.pushing.found(found),
+                        is_heard = or_never(&mut self.warning.under_way) => self.warned(is_heard),
                         Ok(()) = self.catalog.changed() => self.look_at_offer(),
                         Ok(()) = self.accounts.changed() => self.look_at_offer(),
                         () = tokio::time::sleep(Duration::from_micros(left_us)) => {}
@@ -199,6 +206,7 @@ impl SubscriptionTask {
             is_asking: self.verification.question.is_some(),
             pushing: self.pushing.stage(),
             unsaved: self.row.unsaved,
+            warn_at: self.warn_at(),
         }
     }
 
@@ -272,7 +280,13 @@ impl SubscriptionTask {
     async fn expire(&mut self) {
         let host = self.row.host();
         info!(callback.host = %host, "The lease of `{}` at {host} is over", self.row.shown_topic());
+        let target = self.row.sub.target.clone();
         self.retire().await;
+        if target.wishes().warning_secs.is_some() {
+            let shared = &self.place.shared;
+            let told = verify::deny(shared, &target, "the lease is over", Return::Open);
+            shared.stop.run_until_cancelled(told).await;
+        }
     }
 
     /// Ends the active subscription; a request for a new one that is being verified goes on.

@@ -10,6 +10,7 @@ mod flooding;
 mod operating;
 mod parts;
 mod private;
+mod quiet;
 mod resources;
 mod rig;
 mod staying;

@@ -69,7 +69,7 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
     };
     let sent_at = shared.now();
     let verdict = way.ask(&question, &mut place).await;
-    if verdict == Verdict::Confirmed {
+    if matches!(verdict, Verdict::Confirmed(_)) {
         questions.confirmed(&counted);
     }
     Answered { verdict, sent_at }
@@ -94,4 +94,20 @@ pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str, back: R
     {
         let _ = shared.client.send(request, &mut place).await;
     }
+}
+
+/// Warns a subscriber that its lease ends in so many seconds. True when it has heard.
+pub(super) async fn warn(shared: Arc<Shared>, target: Target, left_secs: u64) -> bool {
+    let way = way_to(&target, &shared);
+    let Some((way, request)) = way.and_then(|way| {
+        let request = way.warning(left_secs)?;
+        Some((way, request))
+    }) else {
+        return true;
+    };
+    let Ok(mut place) = shared.places.enter(&way.destination(), Errand::Push).await else {
+        return false;
+    };
+    let answer = shared.client.send(request, &mut place).await;
+    answer.is_ok_and(|answer| answer.status().is_success())
 }

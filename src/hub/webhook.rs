@@ -169,7 +169,12 @@ async fn registered_one(
         until: now.plus_secs(LEASE_SECS),
         terms,
     });
-    let known = store.find_subscription(&topic, target.address()).await?;
+    let mut known = store.find_subscription(&topic, target.address()).await?;
+    for former in shared.readers.site().former_spellings(&topic) {
+        if known.is_none() {
+            known = store.find_subscription(&former, target.address()).await?;
+        }
+    }
     let (known, position) = match known {
         Some((sub, _)) => (sub, None),
         None => {

@@ -9,6 +9,7 @@ use crate::{
         schedule::Policy,
         stamp::Stamp,
     },
+    layers::is_loopback,
 };
 use std::{
     ops::{Deref, DerefMut},
@@ -110,8 +111,17 @@ impl FeedSpec {
             pages_max: self.import.pages_max,
             // What is read may take as much again when it is stored.
             bytes_max: quota.map_or(BYTES_MAX, |quota| BYTES_MAX.min(quota / 2)),
-            page_gap_secs: self.import.page_gap_secs,
+            page_gap_secs: if self.is_on_this_machine() {
+                self.import.loopback_gap_secs
+            } else {
+                self.import.page_gap_secs
+            },
         }
+    }
+
+    /// True when its origin is on this machine: no publisher's protection is needed there.
+    pub(super) fn is_on_this_machine(&self) -> bool {
+        self.url.host_str().is_some_and(is_loopback)
     }
 
     /// Time at which its archives are walked again after this walk; `None`: never.

@@ -31,6 +31,8 @@ mod recognition;
 
 mod resource_deletion;
 
+mod restless;
+
 pub use poll_end::{ChangeCounts, PollEnd};
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use crate::{
     },
     layers::{
         Asked, Awaited, BodyMemory, Client, Fault, FetchError, KnownAs, Landing, NAME_HEADERS,
-        OwnMark, Refused, Size, Trusted, Validators, client::ACCEPT_FEEDS, freshness, is_below,
-        parse_retry_after,
+        OwnMark, OwnPace, Refused, Size, Trusted, Validators, client::ACCEPT_FEEDS, freshness,
+        is_below, parse_retry_after,
     },
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -49,6 +49,8 @@ pub struct Upstream {
     clock: Arc<dyn Clock>,
     /// The mark of polls that come back to this process; `None`: it serves nobody.
     mark: Option<OwnMark>,
+    /// True when its caller keeps a gap between requests to this machine.
+    has_own_pace: bool,
 }
 
 /// Answer of a publisher.
@@ -81,6 +83,16 @@ impl Upstream {
             contact_url: contact_url.into(),
             clock,
             mark: None,
+            has_own_pace: false,
+        }
+    }
+
+    /// The same, for a caller who keeps a gap of his own between requests to this machine.
+    #[must_use]
+    pub(super) fn at_own_pace(&self) -> Self {
+        Self {
+            has_own_pace: true,
+            ..self.clone()
         }
     }
 
@@ -178,6 +190,9 @@ impl Upstream {
         request
             .extensions_mut()
             .insert(Trusted::origin_of(&feed.url));
+        if self.has_own_pace {
+            request.extensions_mut().insert(OwnPace);
+        }
         Ok(request)
     }
 

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tower::{Layer, Service, layer::layer_fn};
 
 use super::deadline::Expiry;
+use super::public_address::is_loopback;
 use super::{Exchange, FetchError, Reply, Request, take_ready};
 
 /// Lets a call pass when its host has room for it, waits for room as long as that makes sense, and
@@ -42,6 +43,10 @@ struct Counts {
 
 type Limiter =
     RateLimiter<Box<str>, DashMapStateStore<Box<str>>, TokioClock, NoOpMiddleware<Duration>>;
+
+/// Mark of a request by somebody who keeps a pace of his own: at this machine no other one holds.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnPace;
 
 /// There was no room for the call in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -87,7 +92,11 @@ impl<S: Exchange> Service<Request> for PerHost<S> {
         let mut inner = take_ready(&mut self.inner);
         Box::pin(async move {
             let host = request.uri().host().unwrap_or_default();
-            governor.admit(host, until).await?;
+            // A redirect may have led elsewhere.
+            let is_paced = request.extensions().get::<OwnPace>().is_none() || !is_loopback(host);
+            if is_paced {
+                governor.admit(host, until).await?;
+            }
             inner.call(request).await
         })
     }
@@ -252,5 +261,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wait_never_reaches_the_deadline() {
         assert_eq!(passed_at(&["http://a.example/"; 20], 60, 5).await.1, 6); // 10 at once, then 4 before 5 s.
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_keeps_a_pace_of_his_own_is_not_held_back_at_this_machine() {
+        let check = async |url: &str, expect: usize| {
+            let mut stack = ServiceBuilder::new()
+                .layer(PerHost::layer(Governor::default(), Duration::ZERO))
+                .service(answering(|_| Ok(http::Response::new(body_of(&[])))));
+            let mut passed = 0;
+            for _ in 0..30 {
+                let mut request = get(url);
+                request.extensions_mut().insert(OwnPace);
+                let ready = stack.ready().await.unwrap();
+                passed += usize::from(ready.call(request).await.is_ok());
+            }
+            assert_eq!(passed, expect, "{url}");
+        };
+        check("http://127.0.0.1:8080/feed", 30).await;
+        check("http://[::1]/feed", 30).await;
+        check("http://localhost/feed", 30).await;
+        // The publisher's protection, wherever a redirect led.
+        check("http://192.168.0.9/feed", 10).await;
+        check("http://localhost.example/feed", 10).await;
     }
 }

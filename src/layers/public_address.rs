@@ -41,6 +41,15 @@ pub fn is_near(url: &Url) -> bool {
     }
 }
 
+/// True for the host of a URL that leads to this machine and nowhere else.
+pub fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => bare.trim_end_matches('.').eq_ignore_ascii_case("localhost"),
+    }
+}
+
 /// Zones of names that lead to this machine or its network.
 const NEAR_ZONES: [&str; 5] = ["localhost", "local", "internal", "lan", "home.arpa"];
 

@@ -122,7 +122,15 @@ impl Readers {
                 deletions,
                 bytes_max,
                 is_old: _,
-            } => self.push(reading, deletions, bytes_max, is_fresh).await,
+                is_still,
+            } => {
+                let push = self.push(reading, deletions, bytes_max, is_fresh).await?;
+                Ok(if is_still {
+                    push.standing(reading)
+                } else {
+                    push
+                })
+            }
             Purpose::Stream => self.events(reading, is_fresh).await,
         }
     }

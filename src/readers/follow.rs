@@ -2,7 +2,10 @@
 //! protocols that carry them.
 
 use super::{ReadError, ReadRequest, Readers, Rendered, request::Purpose};
-use crate::feed::record::Head;
+use crate::{
+    feed::{record::Head, stamp::Stamp},
+    render::PositionPlace,
+};
 use futures_util::{
     future::{BoxFuture, FutureExt as _},
     stream::{self, BoxStream, StreamExt as _},
@@ -35,6 +38,7 @@ impl Readers {
             has_looked: false,
             looked: None,
             is_wanted: |_, page| page.count > 0,
+            channel_t: None,
         })
     }
 
@@ -69,9 +73,19 @@ pub(super) struct Follower {
     /// since; what follows was committed later. `None` while more may stand there.
     looked: Option<Head>,
     is_wanted: fn(&ReadRequest, &Rendered) -> bool,
+    /// The last change of the channel when it began to wait, where a later one ends the wait.
+    channel_t: Option<Stamp>,
 }
 
 impl Follower {
+    /// The same reader, whose pages end when the channel alone changes (P03-10), where its form
+    /// shows the channel.
+    pub(super) fn minding_channel(self) -> Self {
+        let is_shown = self.reading.representation.position_place() == PositionPlace::Body;
+        let channel_t = is_shown.then(|| self.changes.borrow().metadata_t);
+        Self { channel_t, ..self }
+    }
+
     /// The read that the next page answers: behind all that was looked at.
     pub(super) fn reading(&self) -> &ReadRequest {
         &self.reading
@@ -99,6 +113,13 @@ impl Follower {
             }
             if wanted.is_some() {
                 return Ok(wanted);
+            }
+            // It is as it was when the wait began, or before the read.
+            if self
+                .channel_t
+                .is_some_and(|known| known < announced.metadata_t)
+            {
+                return Ok(None);
             }
             if self.looked.is_some() && !self.wait().await {
                 return Ok(None);

@@ -16,7 +16,9 @@ impl Readers {
         };
         let _place = self.room.place().await?;
         let bytes_max = bytes_max.min(self.config.page_bytes_max);
-        let page = self.range(reading, filter, bytes_max, false).await?;
+        let mut reading = reading.clone();
+        reading.hides_deletions = !self.announces(reading.view.feed);
+        let page = self.range(&reading, filter, bytes_max, false).await?;
         if page.record.is_ready() {
             Ok(page)
         } else {

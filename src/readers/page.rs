@@ -58,7 +58,7 @@ impl Readers {
             let _ = tokio::time::timeout_at(deadline, stop.cancelled()).await;
         };
         // In boxes, because whoever is answered at once keeps room for this, too.
-        let mut follower = Box::new(self.follow(reading.clone(), end)?);
+        let mut follower = Box::new(self.follow(reading.clone(), end)?.minding_channel());
         if let Some(first) = Box::pin(follower.next()).await? {
             return Ok(first);
         }

@@ -37,6 +37,18 @@ impl Readers {
     }
 }
 
+impl Contents {
+    /// The same push where it has no items: it ends at the cursor that was pushed before.
+    pub(super) fn standing(mut self, reading: &ReadRequest) -> Self {
+        let is_at_end = self.page.items.is_empty() && self.page.degraded.is_none();
+        if let Some(place) = reading.chain_place().filter(|_| is_at_end) {
+            place.prev_cursor.clone_into(&mut self.page.last_cursor);
+            self.page.scanned = None;
+        }
+        self
+    }
+}
+
 /// The cursor of the last item of a page in an order in which items have places of their own.
 fn last_cursor(page: &Page, axis: Axis) -> Option<String> {
     let last = page.items.last()?;

@@ -25,6 +25,20 @@ impl Readers {
         bytes_max: usize,
         is_fresh: bool,
     ) -> Result<Page, ReadError> {
+        let is_hidden = reading.hides_deletions;
+        if is_hidden && filter.shows_gone_alone() {
+            // Not even how many there are.
+            let nothing = PageQuery {
+                max: 1,
+                ..PageQuery::all(reading.view.feed, reading.view.order)
+            };
+            let mut page = self.store.page(nothing).await?;
+            page.items.clear();
+            (page.more, page.total, page.scanned) = (false, Some(0), None);
+            page.last_cursor = reading.kept_cursor().unwrap_or_default().to_owned();
+            return Ok(page);
+        }
+        let filter = if is_hidden { filter.live() } else { filter };
         let query = PageQuery {
             feed: reading.view.feed,
             order: reading.view.order,
@@ -36,7 +50,8 @@ impl Readers {
             with_total: reading.tells_total(),
             numbering: reading.numbering,
         };
-        if query.with_total {
+        // Totals are remembered as they are told with deletions.
+        if query.with_total && !is_hidden {
             return self.counted(&reading.view, query).await;
         }
         // By the order of change the rows of a page stand side by side, in all others they are read

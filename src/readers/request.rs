@@ -32,6 +32,8 @@ pub struct ReadRequest {
     pub(super) own_url: Option<Arc<str>>,
     /// The last cursor that was pushed before, where that is not the position.
     pub(super) prev: Option<Arc<str>>,
+    /// True for a feed of which nobody is told what is gone.
+    pub(super) hides_deletions: bool,
     /// The part of the numbers of items, for protocols that have them.
     pub(super) numbering: Numbering,
 }
@@ -52,6 +54,8 @@ pub(super) enum Purpose {
         /// True for a subscriber of an old dialect, which takes nothing that is older than what it
         /// has.
         is_old: bool,
+        /// True for a push without items, which ends where it begins.
+        is_still: bool,
     },
     /// Events of a stream that goes on after them.
     Stream,
@@ -114,6 +118,7 @@ impl ReadRequest {
             site: None,
             own_url: None,
             prev: None,
+            hides_deletions: false,
             numbering: Numbering::None,
         }
     }
@@ -173,6 +178,7 @@ impl ReadRequest {
             deletions: usual_deletions(representation),
             bytes_max: max.bytes,
             is_old: false,
+            is_still: false,
         };
         Self {
             since: Some(Spec::of_cursor(position)),
@@ -209,6 +215,16 @@ impl ReadRequest {
             *is_old = of_old;
         }
         self
+    }
+
+    /// The same push of nothing but the channel: the last cursor is the one that was pushed before.
+    #[must_use]
+    pub fn standing_still(&self) -> Self {
+        let mut still = self.clone();
+        if let Purpose::Push { is_still, .. } = &mut still.purpose {
+            *is_still = true;
+        }
+        still
     }
 
     /// The events of a view after a position, as the consumer wrote it, decoded; without one, from

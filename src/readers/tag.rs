@@ -26,8 +26,10 @@ impl Readers {
         let view = &reading.view;
         // Below a secret, other links.
         let (feed, root) = (view.feed, self.site_of(reading).hub());
+        let hidden = if self.announces(feed) { "" } else { " hidden" };
         let setting = crc32fast::hash(
-            format!("{feed} {root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes(),
+            format!("{feed} {root} {page_items_max} {page_bytes_max} {classic_items}{hidden}")
+                .as_bytes(),
         );
         let (form, order) = (reading.representation.etag(), view.order);
         let (filter, build) = (view.filter.tag(), render::REVISION);

@@ -338,6 +338,48 @@ async fn a_follower_catches_up_page_by_page_and_then_gets_every_change_once() {
     );
 }
 
+// P03-10: a long poll is answered when the channel alone changes, with a page without items.
+#[tokio::test(start_paused = true)]
+async fn a_long_poll_wakes_when_the_title_changes() {
+    let rig = ReaderRig::of(1..=3).await;
+    let since = head(&rig, Order::MODIFIED).await;
+    let even = Filter::of(["nothing", "", "", "", "", ""]).unwrap();
+    for (reading, wakes) in [
+        (rig.reading(Order::MODIFIED, &since, ""), true),
+        (rig.reading(Order::CREATED, &since, ""), true),
+        (
+            rig.reading(Order::MODIFIED, &since, "").filtered(even),
+            true,
+        ),
+        // A table does not show the title.
+        (
+            ReadRequest::page(
+                View::all(rig.feed, Order::MODIFIED),
+                Representation::named("csv").unwrap(),
+                &since,
+                "",
+                50,
+            )
+            .unwrap(),
+            false,
+        ),
+    ] {
+        let started = Instant::now();
+        let waiting = wait(&rig, reading);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert!(!waiting.is_finished());
+        rig.entitle(&format!("Title at {started:?}")).await;
+        let page = waiting.await.unwrap().unwrap();
+        assert_eq!(
+            (page.count, format!("cursor:{}", page.last_cursor)),
+            (0, since.clone())
+        );
+        let text = String::from_utf8(page.body.to_vec()).unwrap();
+        assert_eq!(text.contains("Title at "), wakes);
+        assert_eq!(started.elapsed() < TIMEOUT, wakes);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_change_between_a_followers_look_and_its_wait_is_not_slept_through() {
     let rig = ReaderRig::of(1..=3).await;
@@ -576,4 +618,56 @@ async fn classic_rss_names_the_cloud_where_there_is_one() {
         .await
         .unwrap();
     assert!(!text(&atom).contains("<cloud"));
+}
+
+// nobody is told what is gone, by no page, no filter and no count.
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_announces_no_deletion_shows_none_anywhere() {
+    let rig = ReaderRig::of(1..=3).await;
+    let since = head(&rig, Order::MODIFIED).await;
+    rig.change(vec![delete(2)]).await;
+    let site = Arc::new(rig.readers.site().clone());
+    let (store, notify, clock) = (rig.store.clone(), rig.notify.clone(), rig.clock.clone());
+    let readers = Arc::new(
+        Readers::new(store, notify, clock, site, Config::default()).with_announced(|_| false),
+    );
+    let count = async |reading: ReadRequest| {
+        let page = readers.read(&reading).await.unwrap();
+        let text = String::from_utf8(page.body.to_vec()).unwrap();
+        assert!(
+            !text.contains("\"delete\"") && !text.contains("LeftView"),
+            "{text}"
+        );
+        (page.count, page.total)
+    };
+    let only = Filter::of(["", "", "", "only", "", ""]).unwrap();
+    let all = rig.reading(Order::MODIFIED, "", "");
+    assert_eq!(count(all.clone()).await, (2, Some(2)));
+    assert_eq!(count(all.clone().filtered(only)).await, (0, Some(0)));
+    assert_eq!(
+        count(rig.reading(Order::CREATED, "", "")).await,
+        (2, Some(2))
+    );
+    assert_eq!(count(rig.reading(Order::MODIFIED, &since, "")).await.0, 0);
+    let pushed = ReadRequest::push(
+        View::all(rig.feed, Order::MODIFIED),
+        Representation::JSON,
+        since.strip_prefix("cursor:").unwrap(),
+        of(9),
+        None,
+    );
+    assert_eq!(count(pushed).await.0, 0);
+    let events = ReadRequest::events(View::all(rig.feed, Order::MODIFIED), &since, 9).unwrap();
+    assert_eq!(count(events).await.0, 0);
+    assert_eq!(
+        readers.items(&all, usize::MAX).await.unwrap().items.len(),
+        2
+    );
+    let head = rig.notify.head(rig.feed).unwrap();
+    assert_ne!(
+        readers.etag(&all, head, ""),
+        rig.readers.etag(&all, head, "")
+    );
+    // With others it is told.
+    assert_eq!(rig.readers.read(&all).await.unwrap().count, 3);
 }

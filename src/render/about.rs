@@ -36,6 +36,8 @@ pub struct About<'a> {
     pub origin: Origin,
     /// Defaults and caps of request parameters.
     pub caps: Caps,
+    /// Time since which it is gone, if it is a resource that its publisher deleted.
+    pub deleted: Option<Stamp>,
 }
 
 /// State of the legacy feed, as far as it is for the public.
@@ -80,6 +82,7 @@ struct Description<'a> {
     /// The feeds of which it is a group, and where they stand as OPML.
     members: Option<Members<'a>>,
     state: &'static str,
+    deleted: Option<String>,
     origin_reached: Option<String>,
     origin_fails_since: Option<String>,
     items: Option<u64>,
@@ -281,7 +284,12 @@ impl<'a> Description<'a> {
             members: about
                 .members
                 .map(|members| Members::of(site, &feed.name, members)),
-            state: state(feed),
+            state: if about.deleted.is_some() {
+                "deleted"
+            } else {
+                state(feed)
+            },
+            deleted: about.deleted.map(Stamp::rfc3339),
             origin_reached: about.origin.reached_at.map(Stamp::rfc3339),
             origin_fails_since: about.origin.fails_since.map(Stamp::rfc3339),
             items: counts.map(|items| items.total),

@@ -1,4 +1,4 @@
-//! Pages for people: the list of feeds, one feed's description, and errors. No script, nothing loaded from
+//! Pages for people: the list of feeds, one feed's description, the hub, and errors. No script, nothing loaded from
 //! elsewhere, every text escaped; not a reader of posts.
 
 use super::{
@@ -221,6 +221,66 @@ pub fn error(status: &str, sentence: &str, list: Option<&str>) -> Vec<u8> {
     finish(page)
 }
 
+/// The fields of a request to subscribe that a person fills in, and a word on each.
+const HUB_FIELDS: [(&str, &str, &str); 3] = [
+    (
+        "hub.topic",
+        "url",
+        "The address of a feed here, as its self link names it",
+    ),
+    (
+        "hub.callback",
+        "url",
+        "Your own address, which answers with hub.challenge",
+    ),
+    (
+        "hub.secret",
+        "text",
+        "A secret that signs each push; may be empty",
+    ),
+];
+
+/// The hub, for people: what it takes, and a form to try it.
+pub fn hub(site: &Site) -> Vec<u8> {
+    let mut page = begin("en", "Hub");
+    begin_main(&mut page, None);
+    page.holding("nav", &[], |out| anchor(out, &site.list(), "All feeds"));
+    page.leaf("h1", &[], "Hub");
+    page.leaf(
+        "p",
+        &[],
+        "This hub pushes each change of the feeds served here, and of no others, as it happens. It speaks WebSub, and PubSubHubbub 0.3 and 0.4.",
+    );
+    let action = site.hub();
+    let form = [("method", Some("post")), ("action", Some(&*action))];
+    page.open("form", &form);
+    let mode = [
+        ("type", Some("hidden")),
+        ("name", Some("hub.mode")),
+        ("value", Some("subscribe")),
+    ];
+    page.empty("input", &mode);
+    for (name, kind, word) in HUB_FIELDS {
+        page.open("p", &[]);
+        page.open("label", &[]);
+        page.aside(|out| {
+            xml::push_text(out, word);
+            out.push_str(": ");
+        });
+        page.empty("input", &[("type", Some(kind)), ("name", Some(name))]);
+        page.close("label");
+        page.close("p");
+    }
+    page.leaf("button", &[], "Subscribe");
+    page.close("form");
+    page.holding("p", QUIET, |out| {
+        out.push_str("Programs send these fields as a form, with POST, to ");
+        code(out, &action);
+        out.push('.');
+    });
+    finish(page)
+}
+
 /// One feed's description (SF-132..SF-134).
 pub fn about(about: &About<'_>) -> Vec<u8> {
     let About { feed, site, .. } = *about;
@@ -260,7 +320,15 @@ fn facts(page: &mut Xml, about: &About<'_>) {
     page.close("dd");
     page.leaf("dt", &[], "State");
     let state = if feed.is_ready() { "ready" } else { WAITING };
-    page.leaf("dd", &[], state);
+    match about.deleted {
+        Some(since) => {
+            page.open("dd", &[]);
+            page.aside(|out| out.push_str("deleted by its publisher since "));
+            time(page, since);
+            page.close("dd");
+        }
+        None => page.leaf("dd", &[], state),
+    }
     if let Some(updated) = about::updated(feed) {
         page.leaf("dt", &[], "Last change");
         page.open("dd", &[]);

@@ -36,6 +36,8 @@ pub struct Site {
     root: String,
     /// The service of XMPP at which every feed is a node, too.
     xmpp: Option<Arc<str>>,
+    /// Roots that it had before, without a slash at the end.
+    former: Arc<[Url]>,
 }
 
 /// A path of ours, without the root.
@@ -234,6 +236,16 @@ impl Site {
             prefix,
             root,
             xmpp: None,
+            former: Arc::default(),
+        }
+    }
+
+    /// The same site, which had these roots before, each a public URL with its prefix.
+    #[must_use]
+    pub fn with_former(self, roots: &[Url]) -> Self {
+        Self {
+            former: roots.into(),
+            ..self
         }
     }
 
@@ -505,12 +517,15 @@ impl Site {
     /// host, escapes without need, a slash at the end and a missing order do not matter (HUB-8,
     /// HUBS 5.3); a range, or a parameter that means nothing, is no part of a topic.
     pub fn topic(&self, url: &str) -> Option<Topic> {
-        let url = Url::parse(url).ok()?;
-        if !self.is_own(&url) || url.fragment().is_some() {
-            return None;
-        }
+        let url = Url::parse(url)
+            .ok()
+            .filter(|url| url.fragment().is_none())?;
         let path = url.path().trim_end_matches('/');
-        let (endpoint, secret) = self.place_below(self.public.path(), path)?;
+        let present = || {
+            let is_own = is_at(&url, &self.public);
+            is_own.then(|| self.place_below(self.public.path(), path))?
+        };
+        let (endpoint, secret) = present().or_else(|| Some(self.formerly(&url)?.0))?;
         let (name, representation) = match endpoint {
             Endpoint::Page(name, representation) => (name, representation),
             Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
@@ -541,33 +556,76 @@ impl Site {
     /// The endpoint that a path names below another path and the prefix, and the token before it.
     /// Paths may escape what need not be escaped (RFC 3986 section 6.2.2.2).
     fn place_below(&self, above: &str, path: &str) -> Option<(Endpoint, Option<String>)> {
-        let unescaped = |step| percent_decode_str(step).decode_utf8().ok();
-        let steps: Vec<Cow<'_, str>> = path
-            .split('/')
-            .skip(1)
-            .map(unescaped)
-            .collect::<Option<_>>()?;
-        let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
         let above = above.split('/').filter(|step| !step.is_empty());
-        let mut rest = &steps[..];
-        for step in above.chain(self.prefix.iter().map(String::as_str)) {
-            rest = rest.strip_prefix(&[step])?;
-        }
-        match *rest {
-            [SECRET, token, ref rest @ ..]
-                if matches!(rest, ["feeds" | "feeds.opml" | "hub", ..]) =>
-            {
-                Some((Endpoint::at(rest)?, Some(token.to_owned())))
-            }
-            _ => Some((Endpoint::at(rest)?, None)),
-        }
+        place(above.chain(self.prefix.iter().map(String::as_str)), path)
     }
 
-    /// True for URLs at our host and port, whichever of the two schemes a front proxy speaks.
-    fn is_own(&self, url: &Url) -> bool {
-        let is_default = |url: &Url| matches!(url.port_or_known_default(), Some(80 | 443));
-        let same_port = url.port_or_known_default() == self.public.port_or_known_default()
-            || (is_default(url) && is_default(&self.public));
-        matches!(url.scheme(), "http" | "https") && url.host() == self.public.host() && same_port
+    /// The endpoint that a URL below a former root names, the token before it, and the path that it
+    /// has below every root.
+    fn formerly<'a>(&self, url: &'a Url) -> Option<((Endpoint, Option<String>), &'a str)> {
+        let below = |root: &Url| {
+            let path = url.path().strip_prefix(root.path().trim_end_matches('/'))?;
+            (path.is_empty() || path.starts_with('/')).then_some(())?;
+            let place = place(std::iter::empty(), path.trim_end_matches('/'))?;
+            is_at(url, root).then_some((place, path))
+        };
+        self.former.iter().find_map(below)
     }
+
+    // Decides: Which URL leads to another one of ours?
+    /// The URL that one below a former root has now (W-17); `None` for what is none, and for what is
+    /// at its place.
+    pub fn moved(&self, url: &Url) -> Option<String> {
+        let is_present = is_at(url, &self.public)
+            && (self.endpoint(url.path()).is_some()
+                || self.place_below(self.public.path(), url.path()).is_some());
+        if self.former.is_empty() || is_present {
+            return None;
+        }
+        let (_, path) = self.formerly(url)?;
+        let query = url.query().map(|query| format!("?{query}"));
+        Some(format!("{}{path}{}", self.root, query.unwrap_or_default()))
+    }
+
+    /// The spellings that a topic of ours had below former roots.
+    pub fn former_spellings(&self, topic: &str) -> impl Iterator<Item = String> {
+        let path = topic.strip_prefix(self.root.as_str());
+        let former = path.map(|path| {
+            let spelt = |root: &Url| format!("{}{path}", root.as_str().trim_end_matches('/'));
+            self.former.iter().map(spelt).collect::<Vec<_>>()
+        });
+        former.unwrap_or_default().into_iter()
+    }
+}
+
+/// The endpoint that a path names below some steps, and the token before it.
+fn place<'a>(
+    above: impl Iterator<Item = &'a str>,
+    path: &str,
+) -> Option<(Endpoint, Option<String>)> {
+    let unescaped = |step| percent_decode_str(step).decode_utf8().ok();
+    let steps: Vec<Cow<'_, str>> = path
+        .split('/')
+        .skip(1)
+        .map(unescaped)
+        .collect::<Option<_>>()?;
+    let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
+    let mut rest = &steps[..];
+    for step in above {
+        rest = rest.strip_prefix(&[step])?;
+    }
+    match *rest {
+        [SECRET, token, ref rest @ ..] if matches!(rest, ["feeds" | "feeds.opml" | "hub", ..]) => {
+            Some((Endpoint::at(rest)?, Some(token.to_owned())))
+        }
+        _ => Some((Endpoint::at(rest)?, None)),
+    }
+}
+
+/// True for URLs at the host and port of another, whichever of the two schemes a front proxy speaks.
+fn is_at(url: &Url, root: &Url) -> bool {
+    let is_default = |url: &Url| matches!(url.port_or_known_default(), Some(80 | 443));
+    let same_port = url.port_or_known_default() == root.port_or_known_default()
+        || (is_default(url) && is_default(root));
+    matches!(url.scheme(), "http" | "https") && url.host() == root.host() && same_port
 }

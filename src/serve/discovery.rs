@@ -193,7 +193,7 @@ impl FeedPart {
                 if read != feed.no {
                     parts.insert(read);
                 }
-                feeds.push(record);
+                feeds.push(counted(asked, record));
             }
         }
         let next = next.map(|query| format!("{url}?{query}"));
@@ -237,6 +237,15 @@ impl FeedPart {
     }
 }
 
+/// The record of a feed as it is told: where nobody is told what is gone, nobody is told how much
+/// is.
+fn counted(asked: &AdmittedRequest<'_>, mut record: FeedRecord) -> FeedRecord {
+    if !asked.context.readers.announces(record.no) {
+        record.items.total = record.items.live;
+    }
+    record
+}
+
 /// State of the publisher's own feed.
 async fn origin(asked: &AdmittedRequest<'_>, feed: FeedNo) -> Result<Origin, Refusal> {
     let health = match asked.context.store.poll(feed).await {
@@ -263,7 +272,16 @@ pub(super) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Res
         .map(|feed| feed.known_url());
     let max_cap = context.readers.config().page_items_max;
     let timeout_cap_secs = context.waiters.timeout_max_secs();
+    let feed = counted(asked, feed);
+    let is_resource = catalog
+        .feed_no(named)
+        .is_some_and(|feed| feed.settings.is_resource());
+    let mut deleted = None;
+    if is_resource && context.readers.announces(read) {
+        deleted = context.readers.deleted_at(read).await?;
+    }
     let about = About {
+        deleted,
         feed: &feed,
         is_part: asked.caller.reads_part(),
         site: asked.site(),

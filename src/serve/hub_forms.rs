@@ -1,14 +1,26 @@
-//! The hub behind the forms of its requests, which are read here; not what the hub makes of them.
+//! The hub behind the forms of its requests, which are read here, with its page for people; not what
+//! the hub makes of requests.
 
 use super::{
+    accept,
     context::ServeContext,
     mount::{Handler, answer_of},
-    refusal::{self, Refusal},
+    refusal::{self, PAGE_POLICY, Refusal},
 };
-use crate::edge::body::{self, Response, ServeBody};
+use crate::{
+    edge::{
+        body::{self, Response, ServeBody},
+        fields::list_value,
+    },
+    render::html,
+};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Method, Request, StatusCode, request::Parts};
+use http::{
+    HeaderValue, Method, Request, StatusCode,
+    header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY},
+    request::Parts,
+};
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tower::{BoxError, util::BoxCloneSyncService};
@@ -34,7 +46,17 @@ impl Handler for HubForms {
             // A request extension of that type is what the hub knows of its sender.
             forwarded.extensions_mut().insert(sender);
         }
-        let response = answer_of(&self.hub, forwarded).await;
+        let mut response = answer_of(&self.hub, forwarded).await;
+        let accepted = list_value(&request.headers, &ACCEPT);
+        if request.method != Method::POST && response.status() == StatusCode::OK {
+            let headers = response.headers_mut();
+            headers.insert(VARY, HeaderValue::from_static("accept"));
+            if accept::prefers_page(accepted.as_deref()) {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(html::CONTENT_TYPE));
+                headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+                *response.body_mut() = html::hub(self.context.readers.site()).into();
+            }
+        }
         if response.status() == StatusCode::UNAUTHORIZED {
             // The hub knows no schemes.
             return Err(self.context.unauthenticated(request));

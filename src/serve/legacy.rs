@@ -234,6 +234,19 @@ impl Handler for PlainLegacy {
         let key = context.readers.document_key(feed.no, links);
         let kept = context.readers.document(&key).await?;
         let pushed = kept.as_ref().and_then(|document| document.pushed);
+        let is_resource = feed.settings.is_resource();
+        let is_topic = pushed.is_some() || is_resource;
+        let (mut kept, head) = (kept, context.readers.head(feed.no).ok());
+        if is_resource && context.readers.is_deleted(asked.feed(name)?.read).await? {
+            if is_private && context.readers.announces(feed.no) {
+                return Err(Refusal::deleted());
+            }
+            if is_private {
+                return Err(context.unknown("there is nothing here"));
+            }
+            // Its origin says so, or has it again.
+            kept = None;
+        }
         let mut response = if asked.caller.reads_part() {
             // The publisher's document holds the rest, too.
             let form = pushed.unwrap_or(Representation::CLASSIC_ATOM);
@@ -242,13 +255,16 @@ impl Handler for PlainLegacy {
         } else if let Some(document) = kept
             && (is_private || place.plain != ServePlain::Origin)
         {
-            let (mut response, coding) = plain(request, &document).await;
+            let (mut response, coding) = plain(request, &document, is_resource).await;
             let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
             let (looks, no) = (self.looks.clone(), feed.no);
             let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
             asked.mark_repeatable(&mut response, move || {
+                // A resource may be gone since, and its document is kept all the same.
+                let is_same = head.is_some_and(|head| readers.is_at(no, head));
+                let may_be_gone = is_resource && !is_same;
                 // An old copy is not given again before its origin was asked.
-                if looks.is_wanted(no, fresh_secs) {
+                if may_be_gone || looks.is_wanted(no, fresh_secs) {
                     return None;
                 }
                 let document = readers.same_document(&key, &had)?;
@@ -268,12 +284,12 @@ impl Handler for PlainLegacy {
             let mut response = self.of_origin(request, body).await;
             let headers = response.headers_mut();
             headers.append(VARY, HeaderValue::from_static("accept"));
-            if pushed.is_some() {
+            if is_topic {
                 headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
             }
             return Ok(response);
         };
-        if pushed.is_some() {
+        if is_topic {
             set(response.headers_mut(), LINK, link);
         }
         asked.finish(response)
@@ -288,7 +304,7 @@ impl PlainLegacy {
 
 /// The publisher's document, with validators, and the coding in which the reader takes it; 304 when
 /// the reader has it (T-1, T-2).
-async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) {
+async fn plain(request: &Parts, document: &PlainDocument, is_resource: bool) -> (Response, Coding) {
     let mut response = Response::default();
     let coding = accept::coding_for(request);
     let etag = format!("W/\"{}{}\"", document.tag, accept::coding_tag(coding));
@@ -297,7 +313,12 @@ async fn plain(request: &Parts, document: &PlainDocument) -> (Response, Coding) 
     } else {
         *response.body_mut() = body::whole(document.coded(coding).await);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        let usual = if is_resource {
+            "application/octet-stream"
+        } else {
+            "application/xml"
+        };
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(usual));
         if let Some(content_type) = &document.content_type {
             set(headers, CONTENT_TYPE, content_type);
         }

@@ -16,17 +16,18 @@ use super::{
 };
 use crate::{
     edge::{
-        body::{MountService, Response, ServeBody},
-        fields::text,
+        body::{MountService, Response, ServeBody, plain},
+        fields::{set, text},
     },
     render::{self, Endpoint, urls::refresh_secs},
 };
 use http::{
-    Method,
-    header::{CONTENT_TYPE, REFRESH},
+    HeaderValue, Method, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION, REFRESH},
     request::Parts,
 };
 use std::sync::Arc;
+use url::Url;
 
 /// The way to the origins of the sites before which we stand.
 pub struct WayToOrigins {
@@ -69,8 +70,13 @@ pub fn own_mounts(
             context.own_calls.is_on_delivery(&request.headers) && answers_itself(&context, request)
         }
     };
+    let is_moved = {
+        let context = context.clone();
+        move |request: &Parts| moved(&context, request).is_some()
+    };
     let mut mounts = vec![
         Mount::own(is_own_call, OwnCalls),
+        Mount::own(is_moved, Moved(context.clone())),
         Mount::own(is_whole, forms.clone()),
         Mount::own(is_hub, forms),
     ];
@@ -128,6 +134,49 @@ struct OwnCalls;
 impl Handler for OwnCalls {
     async fn handle(&self, _: &Parts, _: ServeBody) -> Result<Response, Refusal> {
         Err(Refusal::own_call())
+    }
+}
+
+/// The present URL of what a request reads below a former root (W-17).
+fn moved(context: &ServeContext, request: &Parts) -> Option<String> {
+    let site = context.readers.site();
+    let is_led = match request.method {
+        Method::GET | Method::HEAD => true,
+        // Few subscribers follow: what is posted where we have something now is taken there.
+        Method::POST => site.endpoint(request.uri.path()).is_none(),
+        _ => false,
+    };
+    if !is_led {
+        return None;
+    }
+    let host = match request.uri.authority() {
+        Some(authority) => authority.as_str(),
+        None => text(&request.headers, &HOST)?,
+    };
+    let target = request.uri.path_and_query().map_or("/", |it| it.as_str());
+    // Which scheme a front proxy speaks does not matter.
+    let url = Url::parse(&format!("http://{host}{target}")).ok()?;
+    site.moved(&url)
+}
+
+/// Leads requests below a former root on.
+#[derive(Clone)]
+struct Moved(Arc<ServeContext>);
+
+impl Handler for Moved {
+    const METHODS: &'static str = "GET, HEAD, POST, OPTIONS";
+
+    async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
+        let url = moved(&self.0, request).ok_or_else(|| self.0.unknown("there is nothing here"))?;
+        let mut response = plain(
+            StatusCode::PERMANENT_REDIRECT,
+            format!("this is at {url} now\n"),
+        );
+        let headers = response.headers_mut();
+        set(headers, LOCATION, url);
+        // A mistake in the configuration is not kept for ever.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
+        Ok(response)
     }
 }
 

@@ -136,6 +136,11 @@ impl Refusal {
         )
     }
 
+    /// 410: a resource that its publisher has deleted.
+    pub(super) fn deleted() -> Self {
+        Self::new(StatusCode::GONE, "its publisher has deleted this")
+    }
+
     /// 405, with the methods that are allowed.
     pub(super) fn method(allow: &'static str) -> Self {
         Self {
@@ -289,7 +294,7 @@ pub(super) struct ListUrl(pub(super) Arc<str>);
 const PROBLEM: &str = "application/problem+json";
 
 /// Permissions of pages of errors.
-const PAGE_POLICY: HeaderValue = HeaderValue::from_static(html::CONTENT_SECURITY_POLICY);
+pub(super) const PAGE_POLICY: HeaderValue = HeaderValue::from_static(html::CONTENT_SECURITY_POLICY);
 
 /// The form in which an error is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

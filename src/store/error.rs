@@ -105,7 +105,7 @@ pub enum StoreError {
         /// The last time recorded, RFC 3339.
         recorded: String,
     },
-    /// The file was written by a newer everfeed, or is no store.
+    /// The file was written by a newer everfeed, is no store, or is not the one to be served.
     #[error("{0}")]
     Schema(String),
     /// The file is missing or empty where a store was made before.

@@ -4,7 +4,10 @@
 use super::{
     Commit, Receipt, StoreError,
     feeds::WITNESSED_MAX,
-    stored::{damaged, item::encode_item},
+    stored::{
+        damaged,
+        item::{encode_item, plain_bytes},
+    },
 };
 use crate::feed::{
     item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses, uuid_iri},
@@ -321,7 +324,7 @@ impl PlannedCommit {
         let (mut added, mut removed) = (0_u64, 0_u64);
         for moved in self.items.values_mut() {
             moved.encoded = encode_item(&moved.item)?;
-            added += moved.encoded.len() as u64;
+            added += plain_bytes(&moved.encoded);
             if let Some(from) = moved.from {
                 removed += held.bytes_at(from.t)?;
             }

@@ -58,7 +58,8 @@ pub trait Walks: Send + Sync {
     fn walk(&self, feed: FeedNo) -> StoreFuture<'_, Option<ArchiveWalk>>;
 
     /// Keeps a walk and the page that it has just read, in one. A page of the same number is
-    /// replaced.
+    /// replaced. They are read back at once, and are on disk [`POLLS_LATE_SECS`] later at the latest:
+    /// a kill costs the pages of that time once more.
     fn stage(
         &self,
         feed: FeedNo,

@@ -26,12 +26,14 @@ use crate::{
         stamp::Stamp,
     },
 };
+pub use compact::{CompactReport, compact};
 use file::{SeenFile, StoreFile};
 pub use file::{begin_anew, missing_store};
 use guarded::sheltered;
 use open_file::{FileOpener as _, OpenFile};
 use reader::Reader;
 use redb::ReadTransaction;
+pub use report::{StoreReport, TableReport, report};
 pub use restore::{RestoreReport, restore};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -41,6 +43,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
+pub use store_copy::{CopyReport, copy_store, move_store};
 pub use verify::{VerifiedKind, VerifyReport, verify};
 use writer::{Writer, Writing};
 
@@ -55,6 +58,14 @@ mod overlay;
 mod backup;
 
 mod restore;
+
+mod copy_note;
+
+mod store_copy;
+
+mod compact;
+
+mod report;
 
 mod generation;
 
@@ -429,7 +440,20 @@ impl Subscriptions for Redb {
     }
 
     fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
-        self.read(move |snapshot| subscriptions::count_active(snapshot, feed, now))
+        let counted = move |snapshot: &ReadTransaction, read_max| {
+            subscriptions::count_active(snapshot, feed, now, read_max)
+        };
+        Box::pin(async move {
+            // Every poll asks, and most feeds have few: nobody is woken for that.
+            let few = self
+                .reader
+                .run_in_place(move |snapshot| counted(snapshot, subscriptions::FEW));
+            if let Some(active) = few.await? {
+                return Ok(active);
+            }
+            let all = self.read(move |snapshot| counted(snapshot, usize::MAX));
+            Ok(all.await?.unwrap_or_default())
+        })
     }
 
     fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {

@@ -25,6 +25,8 @@ use std::{collections::VecDeque, convert::Infallible, sync::Arc};
 
 mod table;
 
+mod packing;
+
 mod entry;
 
 mod metadata;

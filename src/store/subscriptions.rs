@@ -174,6 +174,13 @@ impl XmppTarget {
             .strip_prefix(XMPP_MARK)
             .unwrap_or(&self.address)
     }
+
+    /// The domain of the address.
+    pub fn domain(&self) -> &str {
+        let jid = self.jid();
+        let bare = jid.split_once('/').map_or(jid, |(bare, _)| bare);
+        bare.split_once('@').map_or(bare, |(_, domain)| domain)
+    }
 }
 
 /// A listener of rssCloud: it is told that a feed has changed, and reads it itself.
@@ -241,8 +248,106 @@ pub struct CallbackTarget {
 pub struct PushWishes {
     /// The wish for items that are gone; `None` for what is usual with the representation.
     pub deletions: Option<Deletions>,
-    /// True for a subscriber that is told by `X-HTTP-Method-Override` what to do with a resource.
+    /// True for a subscriber that is told by `X-HTTP-Method-Override` what to do with a push.
     pub overrides_method: bool,
+    /// The directives that it asked for as methods of their own.
+    pub methods: Directives,
+    /// Those of them that its callback named when it confirmed: no other is sent as a method.
+    pub named: Directives,
+    /// Seconds of silence after which it is pushed a page without items; `None` for never.
+    pub heartbeat_secs: Option<u64>,
+    /// Seconds before the end of its lease at which it is warned; `None` for never.
+    pub warning_secs: Option<u64>,
+}
+
+/// What a subscriber is to do with a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directive {
+    /// Keep these bytes in the place of what there was.
+    Put,
+    /// Merge these changes.
+    Patch,
+    /// Remove it.
+    Delete,
+}
+
+impl Directive {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Put, Self::Patch, Self::Delete];
+
+    /// Its name in HTTP.
+    pub const fn method(self) -> &'static str {
+        match self {
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// A set of directives, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directives(pub u8);
+
+impl Directives {
+    /// True for one of them.
+    pub const fn has(self, directive: Directive) -> bool {
+        self.0 & (1 << directive as u8) != 0
+    }
+
+    /// True where there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Those that are in both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The names of all, with commas.
+    pub fn names(self) -> String {
+        let names: Vec<&str> = Directive::ALL
+            .into_iter()
+            .filter(|directive| self.has(*directive))
+            .map(Directive::method)
+            .collect();
+        names.join(",")
+    }
+}
+
+impl FromIterator<Directive> for Directives {
+    fn from_iter<I: IntoIterator<Item = Directive>>(directives: I) -> Self {
+        let bits = directives.into_iter().map(|directive| 1 << directive as u8);
+        Self(bits.fold(0, |all, bit: u8| all | bit))
+    }
+}
+
+/// The way in which a directive is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// As the method of the request.
+    AsMethod,
+    /// As an override of POST.
+    AsOverride,
+    /// Not at all.
+    Never,
+}
+
+impl PushWishes {
+    // Decides: Which method does a push have?
+    /// The way in which a subscriber is told a directive. A callback that merely echoed the
+    /// challenge named no method, and never gets one.
+    pub const fn told(&self, directive: Directive) -> Told {
+        if self.methods.and(self.named).has(directive) {
+            Told::AsMethod
+        } else if self.overrides_method || self.methods.has(directive) {
+            Told::AsOverride
+        } else {
+            Told::Never
+        }
+    }
 }
 
 /// A lease as it was granted.
@@ -276,6 +381,9 @@ pub struct Progress {
     pub on_behalf_of: Option<u32>,
     /// The position behind items that were hidden from the subscriber, where that is not `acked`.
     pub scanned: Option<String>,
+    /// Time of the last change of the channel (title, picture) that the subscriber knows of; `None`
+    /// where nobody noted it.
+    pub channel_t: Option<Stamp>,
 }
 
 /// Failed deliveries of a subscription since the last acknowledgement.
@@ -304,6 +412,8 @@ pub struct Acknowledged {
     pub on_behalf_of: Option<u32>,
     /// The position behind hidden items, where that is not `to`.
     pub scanned: Option<String>,
+    /// Time of the last change of the channel that was told with it or before.
+    pub channel_t: Option<Stamp>,
 }
 
 /// A request that waits for its verification.
@@ -419,6 +529,13 @@ impl Target {
         }
     }
 
+    /// Notes the methods that the callback named when it confirmed.
+    pub fn note_named(&mut self, named: Directives) {
+        if let Self::Callback(callback) = self {
+            callback.wishes.named = named.and(callback.wishes.methods);
+        }
+    }
+
     /// The wishes for pushes; those of a listener, which is pushed no items, are the usual ones.
     pub fn wishes(&self) -> PushWishes {
         match self {
@@ -491,6 +608,7 @@ impl Progress {
             attempts: Attempts::default(),
             on_behalf_of: acknowledged.on_behalf_of,
             scanned: acknowledged.scanned,
+            channel_t: acknowledged.channel_t,
         };
         true
     }

@@ -1,7 +1,7 @@
 //! The component of an everfeed that was built without XMPP: there is none.
 
-use super::parts::{ConnectionState, Parts};
-use crate::feed::record::FeedNo;
+use super::parts::{ConnectionState, EndedSubscription, Parts, SubscriptionState};
+use crate::{feed::record::FeedNo, store::StoreError};
 use std::{collections::HashMap, io, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,26 @@ impl Component {
 
     /// The number of subscriptions of each feed that has any.
     pub fn counts(&self) -> HashMap<FeedNo, usize> {
+        match *self {}
+    }
+
+    /// State of a subscription.
+    pub fn subscription(&self, _: u64) -> Option<SubscriptionState> {
+        match *self {}
+    }
+
+    /// Tries a subscription now.
+    pub fn retry(&self, _: u64) -> bool {
+        match *self {}
+    }
+
+    /// Ends a subscription.
+    pub async fn end(&self, _: u64) -> Result<Option<EndedSubscription>, StoreError> {
+        match *self {}
+    }
+
+    /// Removes the subscriptions of a domain.
+    pub async fn forget(&self, _: &str) -> Result<usize, StoreError> {
         match *self {}
     }
 

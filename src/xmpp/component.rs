@@ -1,25 +1,48 @@
 //! The component: the service, and the supervisor that keeps a stream open for it; not what they
 //! do.
 
-use super::{
-    connect,
-    parts::{ConnectionState, Parts},
-    push::Pusher,
-    service::Service,
-    shown::ShownPages,
-    subscribers::{Room, Subscribers},
-    supervisor::{Connect, Supervisor},
-};
+use super::{ConnectionState, Parts};
 use crate::feed::{record::FeedNo, stamp::Stamp};
+use push::Pusher;
+use secret_file::secret;
+use service::Service;
+use shown::ShownPages;
 use std::{
     collections::HashMap,
     io,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
+use subscribers::{Room, Subscribers};
+use supervisor::{Connect, Supervisor};
 use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
+
+mod asked;
+mod connect;
+mod desk;
+mod disco;
+mod element;
+mod fault;
+mod frames;
+mod node;
+mod notice;
+mod ns;
+mod pace;
+mod push;
+mod rsm;
+mod secret_file;
+mod service;
+mod shown;
+mod stanza;
+mod stanza_error;
+mod stream;
+mod subscribers;
+mod supervisor;
+
+#[cfg(test)]
+mod tests;
 
 /// Seconds after which the stored subscriptions are read once more, where they could not be.
 const LOAD_AGAIN_SECS: u64 = 5;
@@ -45,7 +68,7 @@ impl Component {
     }
 
     /// A component whose connections are made so.
-    pub(super) fn over(parts: Parts, connect: Connect) -> io::Result<Self> {
+    fn over(parts: Parts, connect: Connect) -> io::Result<Self> {
         let Parts {
             config,
             readers,
@@ -60,6 +83,7 @@ impl Component {
         let room = Room {
             subscriptions_max: config.subscriptions_max,
             per_jid_max: config.subscriptions_per_jid_max,
+            per_domain_max: config.subscriptions_per_domain_max,
         };
         let subscribers = Arc::new(Subscribers::new(store.clone(), room));
         let service = Arc::new(Service {
@@ -88,7 +112,7 @@ impl Component {
         let supervisor = Supervisor {
             jid: jid.clone(),
             server: config.server.clone().unwrap_or_default(),
-            secret: config.secret()?,
+            secret: secret(&config)?,
             connect,
             service,
             subscribers,

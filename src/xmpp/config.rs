@@ -2,12 +2,11 @@
 
 use crate::{
     auth::jid::is_bare_jid,
-    secret::{ComponentSecret, Secret},
+    secret::ComponentSecret,
     setting::{RefusedSetting, at_least_one},
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    fs, io,
     net::{IpAddr, Ipv6Addr},
     path::PathBuf,
 };
@@ -37,6 +36,8 @@ pub struct Config {
     pub subscriptions_max: usize,
     /// Subscriptions of one bare address and its resources at most.
     pub subscriptions_per_jid_max: usize,
+    /// Subscriptions of addresses at one domain at most.
+    pub subscriptions_per_domain_max: usize,
 }
 
 impl Default for Config {
@@ -52,6 +53,7 @@ impl Default for Config {
             stanza_bytes_max: 200_000,
             subscriptions_max: 20_000,
             subscriptions_per_jid_max: 100,
+            subscriptions_per_domain_max: 10_000,
         }
     }
 }
@@ -116,6 +118,10 @@ impl Config {
         for (key, found) in [
             ("subscriptions_max", self.subscriptions_max),
             ("subscriptions_per_jid_max", self.subscriptions_per_jid_max),
+            (
+                "subscriptions_per_domain_max",
+                self.subscriptions_per_domain_max,
+            ),
         ] {
             at_least_one(key, found as u64, "use 1 or more")?;
         }
@@ -151,26 +157,6 @@ impl Config {
                 "set xmpp.tls, or xmpp.plaintext where the network between is yours",
             ),
             _ => Ok(()),
-        }
-    }
-
-    /// The secret, from here or from its file.
-    pub(super) fn secret(&self) -> io::Result<Secret> {
-        if let Some(secret) = &self.secret {
-            return Ok(secret.secret().clone());
-        }
-        let Some(file) = &self.secret_file else {
-            return Err(io::Error::other("there is no xmpp.secret"));
-        };
-        let text = fs::read_to_string(file).map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", file.display()))
-        })?;
-        match text.lines().next().map(str::trim) {
-            Some(secret) if !secret.is_empty() => Ok(Secret::new(secret)),
-            _ => {
-                let text = format!("{}: its first line is empty", file.display());
-                Err(io::Error::other(text))
-            }
         }
     }
 }
@@ -234,20 +220,5 @@ mod tests {
         ] {
             assert!(checked(&good).is_ok(), "{good}");
         }
-    }
-
-    #[test]
-    fn a_secret_is_the_first_line_of_its_file_and_is_never_shown() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let of_file = Config {
-            secret_file: Some(file.path().to_owned()),
-            ..Config::default()
-        };
-        assert!(of_file.secret().unwrap_err().to_string().contains("empty"));
-        fs::write(file.path(), "hunter2 \nrest").unwrap();
-        assert_eq!(of_file.secret().unwrap().reveal(), "hunter2");
-        let given: Config = toml::from_str("secret = \"hunter2\"").unwrap();
-        assert!(!format!("{given:?}").contains("hunter2"));
-        assert!(!toml::to_string(&given).unwrap().contains("hunter2"));
     }
 }

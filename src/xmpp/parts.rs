@@ -25,6 +25,28 @@ pub struct Parts {
     pub metrics: Metrics,
 }
 
+/// State of a subscription, for the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubscriptionState {
+    /// True where pushes do not go out, or came back.
+    pub is_failing: bool,
+    /// Seconds between the newest change and the last one that was looked at for it.
+    pub lag_secs: Option<u64>,
+    /// `taken` by the server, or the reason of the last failure.
+    pub last_answer: Option<String>,
+    /// Time of that, if it came since the start.
+    pub answered_at: Option<Stamp>,
+}
+
+/// The end of a subscription by the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedSubscription {
+    /// Its subscriber is told.
+    Told,
+    /// There is no stream by which it could be told.
+    Untold,
+}
+
 /// State of the connection, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionState {

@@ -31,6 +31,7 @@ const CRATES: &[&str] = &[
     "serde",
     "serde_json",
     "serde_path_to_error",
+    "serde_with",
     "sha1",
     "sha2",
     "thiserror",

@@ -1,6 +1,7 @@
 //! Kills a real everfeed at random moments under load, as often as `EVERFEED_KILLS` says (30 when
 //! it says nothing), and then holds it to its promises: no item lost, every cursor ever handed out
-//! still valid, the chain of pushes unbroken.
+//! still valid, the chain of pushes unbroken. Between kills the store is compacted, and copied to
+//! another file and back, and those are killed, too.
 //!
 //! `EVERFEED_KILLS=500 cargo test --test process kill:: -- --nocapture` runs it longer. The seed is
 //! printed; `EVERFEED_SEED` sets it.
@@ -9,6 +10,8 @@ mod blogs;
 mod consumer;
 mod forgetting;
 mod process;
+mod resource;
+mod restoring;
 mod subscriber;
 
 use blogs::Blogs;
@@ -56,6 +59,12 @@ async fn nothing_is_lost_however_often_it_is_killed() {
             process.restart().await;
         }
         process.kill();
+        let after = Duration::from_millis(chance.random_range(0..120));
+        match kill % 5 {
+            1 => process.compact(after).await,
+            3 => process.copy_away_and_back(after).await,
+            _ => {}
+        }
         process.start().await;
     }
     blogs.rest();
@@ -70,6 +79,7 @@ async fn nothing_is_lost_however_often_it_is_killed() {
         );
         let store = process.walk(name).await;
         assert_eq!(mirror, store, "{name}: the mirror equals the store");
+        assert_eq!(mirror.anew, 0, "{name}: no generation began");
         let chain = subscriber.settled(name, &store, SETTLE).await;
         assert_eq!(
             chain.mirror.contents(),

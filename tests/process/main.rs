@@ -18,4 +18,5 @@ mod operator;
 mod ping;
 mod probe;
 mod reload;
+mod store_file;
 mod storms;

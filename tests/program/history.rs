@@ -178,6 +178,7 @@ const AT_ONCE: ImportSettings = ImportSettings {
     serve_after_secs: 60,
     pages_max: 1000,
     page_gap_secs: 0,
+    loopback_gap_secs: 0,
     again_secs: 2_592_000,
 };
 

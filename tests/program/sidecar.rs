@@ -19,4 +19,6 @@ mod private;
 
 mod redirects;
 
+mod resources;
+
 mod rig;

@@ -1,6 +1,6 @@
 //! everfeed beside servers of Debian, which `tests/run` installs: web servers before it, a
-//! certificate authority, dpkg with its package, servers of XMPP, and the libraries that verify
-//! webhooks.
+//! certificate authority, dpkg with its package, servers of XMPP, subscribers that others wrote, and the
+//! libraries that verify webhooks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -8,6 +8,7 @@
 const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
 
 mod acme;
+mod clients;
 mod deploy;
 mod package;
 mod webhooks;

@@ -11,8 +11,11 @@ pub struct ImportSettings {
     pub serve_after_secs: u64,
     /// Pages read at most; 0 reads none.
     pub pages_max: u32,
-    /// Seconds between two of them at least.
+    /// Seconds between two of them at least. Besides, every host has a pace of its own.
     pub page_gap_secs: u64,
+    /// The same for an origin on this machine, in the place of `page_gap_secs`. Its host has no other
+    /// pace for them.
+    pub loopback_gap_secs: u64,
     /// Seconds after which they are read again, at most a page a minute; 0: never.
     pub again_secs: u64,
 }
@@ -23,6 +26,7 @@ impl Default for ImportSettings {
             serve_after_secs: 60,
             pages_max: 1000,
             page_gap_secs: PAGE_GAP_SECS_USUAL,
+            loopback_gap_secs: 0,
             again_secs: AGAIN_SECS_USUAL,
         }
     }

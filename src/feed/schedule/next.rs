@@ -121,6 +121,7 @@ pub fn next(
     match outcome {
         PollOutcome::Unchanged(answer) => {
             next.document.repeat = Repeat::Unchanged;
+            next.document.changed_running = 0;
             next.learn(answer, now);
             next.due_after_success(answer, policy, now, jitter);
         }
@@ -180,6 +181,7 @@ impl PollState {
             (Repeat::Changed, document.deferred_until);
         self.document.platform.clone_from(&document.platform);
         self.document.broken_since = document.broken_since;
+        self.document.changed_running = self.document.changed_running.saturating_add(1);
         let rhythm = document.rhythm;
         let ttl_secs = rhythm.ttl_mins.map(|mins| u64::from(mins) * 60);
         self.timetable.hinted_secs = ttl_secs

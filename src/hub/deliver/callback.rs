@@ -1,5 +1,5 @@
 //! A callback of WebSub or one of its ancestors: the question with a challenge, and deliveries, each a
-//! POST of the page, signed; not which page.
+//! request with the page, signed; not which page.
 
 use super::{
     Deliver, Delivered, Delivery, answer,
@@ -11,12 +11,12 @@ use crate::{
     feed::{lineage::GENERATION, stamp::Stamp},
     hub::{client::CallbackClient, places::Place, signature},
     layers::Request,
-    store::subscriptions::{CallbackTarget, Dialect},
+    store::subscriptions::{CallbackTarget, Dialect, Told},
 };
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{
-    HeaderName, HeaderValue,
+    HeaderName, HeaderValue, Method,
     header::{CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED, LINK, USER_AGENT},
 };
 use std::{
@@ -72,6 +72,16 @@ impl Deliver for CallbackWay {
         ])
     }
 
+    /// Its mode is none of the specification's: only who asked for it gets it.
+    fn warning(&self, left_secs: u64) -> Option<Request> {
+        self.get(&[
+            ("hub.mode", "expiring"),
+            ("hub.topic", self.target.topic_as_sent.as_str()),
+            ("hub.lease_seconds", left_secs.to_string().as_str()),
+            ("hub.resubscribe", "true"),
+        ])
+    }
+
     fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
         async move {
             let Some(request) = self.request(&delivery) else {
@@ -86,15 +96,21 @@ impl Deliver for CallbackWay {
 impl CallbackWay {
     fn question(&self, question: &Question, challenge: &str) -> Option<Request> {
         let lease = question.lease_secs.map(|secs| secs.to_string());
+        let methods = self.target.wishes.methods;
+        let is_renewal = if question.is_known { "true" } else { "false" };
+        let is_of_lease = question.lease_secs.is_some();
         let mut params = vec![
             ("hub.mode", question.mode),
             ("hub.topic", self.target.topic_as_sent.as_str()),
             ("hub.challenge", challenge),
         ];
+        let asked = (!methods.is_empty()).then(|| methods.names());
         let more = [
             ("hub.lease_seconds", lease.as_deref()),
             ("hub.verify_token", self.target.verify_token.as_deref()),
             ("hub.cursor", question.cursor.as_deref()),
+            ("hub.resubscribe", is_of_lease.then_some(is_renewal)),
+            ("hub.methods", asked.as_deref().filter(|_| is_of_lease)),
         ];
         params.extend(
             more.into_iter()
@@ -119,7 +135,17 @@ impl CallbackWay {
             page,
             validators,
             resource,
+            directive,
         } = delivery;
+        // POST is what every subscriber takes.
+        let (method, directive) = match self.target.wishes.told(*directive) {
+            Told::AsMethod => (
+                Method::from_bytes(directive.method().as_bytes()).ok()?,
+                None,
+            ),
+            Told::AsOverride => (Method::POST, Some(directive.method())),
+            Told::Never => (Method::POST, None),
+        };
         let (content_type, body) = match resource {
             // Bytes of which nobody says what they are have a type, too (RFC 9110 section 8.3).
             Some(resource) => (
@@ -132,7 +158,9 @@ impl CallbackWay {
                 &page.body,
             ),
         };
-        let mut request = http::Request::post(self.target.url.as_str())
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(self.target.url.as_str())
             .header(CONTENT_TYPE, content_type)
             .header(LINK, link)
             .header(USER_AGENT, &self.client.user_agent)
@@ -153,12 +181,11 @@ impl CallbackWay {
                 date(validators.last_modified),
             ),
         };
-        let method = resource.as_ref().and_then(|resource| resource.method);
         let headers = [
             (ETAG, etag),
             (LAST_MODIFIED, last_modified),
             (DATE, date(validators.date)),
-            (METHOD_OVERRIDE, method.map(HeaderValue::from_static)),
+            (METHOD_OVERRIDE, directive.map(HeaderValue::from_static)),
         ];
         for (name, value) in headers {
             if let Some(value) = value {

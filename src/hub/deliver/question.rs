@@ -4,7 +4,7 @@
 use crate::{
     hub::admission::ClientNet,
     layers::{FetchError, error::Refused, parse_retry_after},
-    store::subscriptions::Target,
+    store::subscriptions::{Directive, Directives, Target},
 };
 use bytes::Bytes;
 use http::{Response, StatusCode, header::RETRY_AFTER};
@@ -50,8 +50,8 @@ pub(in crate::hub) struct Question {
 /// End of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::hub) enum Verdict {
-    /// The callback echoed the challenge.
-    Confirmed,
+    /// The callback echoed the challenge, and named these methods that it takes.
+    Confirmed(Directives),
     /// It said no, once and for all.
     Refused(String),
     /// No usable answer now.
@@ -72,7 +72,7 @@ impl Verdict {
     /// The word under which the verification is counted.
     pub(in crate::hub) fn word(&self) -> &'static str {
         match self {
-            Self::Confirmed => "confirmed",
+            Self::Confirmed(_) => "confirmed",
             Self::Refused(_) => "refused",
             Self::Later { .. } | Self::Busy => "postponed",
         }
@@ -135,7 +135,7 @@ pub(super) fn judge(
     };
     let status = answer.status();
     if status.is_success() && challenge.is_none_or(|challenge| echoes(answer.body(), challenge)) {
-        return Verdict::Confirmed;
+        return Verdict::Confirmed(named_methods(answer));
     }
     let why = match status {
         _ if status.is_success() => "its body was not the challenge".to_owned(),
@@ -154,6 +154,24 @@ pub(super) fn judge(
         return Verdict::Later { why, retry_after };
     }
     Verdict::Refused(why)
+}
+
+/// The header in which a callback names the methods that it takes.
+const METHODS: &str = "x-hub-methods";
+
+/// The methods that a callback names in its own words: what it takes in general (`Allow`), and what
+/// merely comes back of the question, is no such word.
+fn named_methods(answer: &Response<Bytes>) -> Directives {
+    let lists = answer.headers().get_all(METHODS).into_iter();
+    let words = lists
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','));
+    let known = |word: &str| {
+        Directive::ALL
+            .into_iter()
+            .find(|directive| directive.method() == word.trim())
+    };
+    words.filter_map(known).collect()
 }
 
 /// The challenge and nothing else, but for one line end at the end, which many a framework adds

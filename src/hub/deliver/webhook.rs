@@ -8,7 +8,7 @@ use super::{
 use crate::{
     catalog::Destination,
     clock::Clock,
-    feed::cursor::Toc,
+    feed::{cursor::Toc, stamp::Stamp},
     hub::{client::CallbackClient, places::Place, webhook},
     layers::{Request, Trusted},
     store::subscriptions::WebhookTarget,
@@ -53,11 +53,12 @@ impl Deliver for WebhookWay {
 
 impl WebhookWay {
     fn request(&self, delivery: &Delivery) -> Option<Request> {
-        let message = Message::of(
-            &delivery.page.body,
-            &delivery.prev,
-            &delivery.page.last_cursor,
-        )?;
+        let page = &delivery.page;
+        let message = if page.count == 0 {
+            Message::of_channel(&page.body, &delivery.prev, page.head.metadata_t)?
+        } else {
+            Message::of(&page.body, &delivery.prev, &page.last_cursor)?
+        };
         let sent_at = self.clock.now().duration_since(UNIX_EPOCH);
         let sent_at = sent_at.unwrap_or_default().as_secs();
         let key = webhook::key(&self.target.secret)?;
@@ -87,7 +88,8 @@ fn signature(key: &[u8], id: &str, sent_at: u64, body: &[u8]) -> String {
 
 /// One change, as it is sent.
 struct Message {
-    /// The same for each try of the same change: the id of the item and its T in microseconds.
+    /// The same for each try of the same change: the id of the item, or `feed`, and its T in
+    /// microseconds.
     id: String,
     body: Vec<u8>,
 }
@@ -121,7 +123,6 @@ impl Message {
             "update" => "post.updated",
             _ => "post.created",
         };
-        let text = |value: &str| serde_json::to_string(value).ok();
         let body = format!(
             "{{\"type\":\"{kind}\",\"timestamp\":{},\"data\":{{\"previous_cursor\":{},\"cursor\":{},\"feed\":{},\"item\":{}}}}}",
             text(&activity.modified)?,
@@ -135,6 +136,25 @@ impl Message {
             body: body.into_bytes(),
         })
     }
+
+    /// The message of a page without items: the feed itself has changed, at this time.
+    fn of_channel(page: &[u8], cursor: &str, at: Stamp) -> Option<Self> {
+        let page: PagePart<'_> = serde_json::from_slice(page).ok()?;
+        let (at_text, cursor) = (text(&at.rfc3339())?, text(cursor)?);
+        let body = format!(
+            "{{\"type\":\"feed.updated\",\"timestamp\":{at_text},\"data\":{{\"previous_cursor\":{cursor},\"cursor\":{cursor},\"feed\":{}}}}}",
+            page.feed
+        );
+        Some(Self {
+            id: format!("feed_{}", at.micros()),
+            body: body.into_bytes(),
+        })
+    }
+}
+
+/// A text in JSON.
+fn text(value: &str) -> Option<String> {
+    serde_json::to_string(value).ok()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::{
     render::Representation,
     store::{
         Subscription,
-        subscriptions::{CallbackTarget, Progress, Target},
+        subscriptions::{CallbackTarget, Directive, Progress, Target, Told},
     },
 };
 use http::StatusCode;
@@ -33,11 +33,12 @@ impl Hub {
             accept: sender.accept.as_deref(),
         };
         let subject = self.subject(ask, sender).await?;
-        let found = self
-            .shared
-            .store
-            .find_subscription(&subject.topic, &asked.callback)
-            .await?;
+        let former = self.shared.readers.site().former_spellings(&subject.topic);
+        let mut found = None;
+        for topic in std::iter::once(subject.topic.clone()).chain(former) {
+            let store = &self.shared.store;
+            found = found.or(store.find_subscription(&topic, &asked.callback).await?);
+        }
         let proven = found.filter(|(sub, _)| match &sub.target {
             Target::Callback(callback) => is_proof(asked.proof.reveal(), callback),
             Target::Cloud(_) | Target::Xmpp(_) | Target::Webhook(_) => false,
@@ -74,7 +75,13 @@ fn told(sub: &Subscription, progress: &Progress) -> String {
         })
     });
     let usual = Representation::named(&sub.representation).map(usual_deletions);
-    let deletions = sub.target.wishes().deletions.or(usual);
+    let wishes = sub.target.wishes();
+    let deletions = wishes.deletions.or(usual);
+    let methods: Vec<_> = Directive::ALL
+        .into_iter()
+        .filter(|directive| wishes.told(*directive) == Told::AsMethod)
+        .map(Directive::method)
+        .collect();
     let told = json!({
         "topic": sub.topic,
         "state": if sub.lease.is_some() { "subscribed" } else { "pending" },
@@ -86,6 +93,9 @@ fn told(sub: &Subscription, progress: &Progress) -> String {
         }),
         "lease_until": sub.lease.map(|lease| lease.until.rfc3339()),
         "lease_seconds": sub.lease.map(|lease| lease.terms.secs),
+        "heartbeat_seconds": wishes.heartbeat_secs,
+        "warning_seconds": wishes.warning_secs,
+        "methods": methods,
         "last_cursor": progress.acked,
         "failing": failing,
     });

@@ -318,7 +318,18 @@ impl Hub {
         }
         let name = feed.settings.name.clone();
         check_scope(sender, &name)?;
+        let is_resource = feed.settings.is_resource();
         let Some(ours) = ours else {
+            if is_resource {
+                return Ok(Some(NamedView {
+                    feed: feed.no,
+                    name,
+                    order: Order::default(),
+                    filter: Filter::All,
+                    representation: Representation::ATOM,
+                    place: TopicPlace::Resource(place.url.to_string()),
+                }));
+            }
             let Some(document) = self.shared.store.document(feed.no).await? else {
                 return Err(HubAnswer::busy(
                     "this feed has not been read from its origin yet",

@@ -138,6 +138,7 @@ const IDLE: UnderWay = UnderWay {
     is_asking: false,
     pushing: PushStage::Following,
     unsaved: None,
+    warn_at: None,
 };
 const BEHIND: UnderWay = UnderWay {
     pushing: PushStage::Behind,

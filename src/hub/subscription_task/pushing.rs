@@ -3,7 +3,7 @@
 
 use super::{SLEEP_MAX_SECS, SubscriptionTask};
 use crate::{
-    feed::{record::FeedNo, view::View},
+    feed::{record::FeedNo, stamp::Stamp, view::View},
     hub::{
         Config, Shared,
         deliver::NotTaken,
@@ -13,7 +13,7 @@ use crate::{
         retry_schedule,
     },
     readers::{PushMax, ReadRequest},
-    render::Representation,
+    render::{PositionPlace, Representation},
     secret::logged_url,
     store::{
         Subscription,
@@ -25,12 +25,13 @@ use futures_util::{
     stream::StreamExt as _,
 };
 use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep_until};
 use tracing::{debug, info, warn};
 
 /// The next push of a subscription.
 pub(super) struct Pushing {
     /// Ends when there is something to push.
-    pub(super) follow: Option<BoxFuture<'static, ()>>,
+    pub(super) follow: Option<BoxFuture<'static, Found>>,
     /// The feed that is followed: that of the subscription, or the part that its principal sees.
     followed: Option<FeedNo>,
     pub(super) push: Option<BoxFuture<'static, PushOutcome>>,
@@ -40,7 +41,30 @@ pub(super) struct Pushing {
     /// takes no more.
     max: PushMax,
     most: PushMax,
+    /// True when it is due even without items and without news of the channel.
+    is_heartbeat: bool,
+    /// Time of the last delivery, or of the start.
+    delivered_at: Instant,
+    /// Time up to which pushes of the channel alone are used up.
+    channel_spent: Instant,
 }
+
+/// What there is to push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Items, or hidden ones that are to be passed.
+    Items,
+    /// Another title, picture or description of the feed.
+    Channel,
+    /// Nothing, and for so long that a heartbeat is due.
+    Silence,
+}
+
+/// Time in which one push of the channel alone is made, where they are many: a channel that changes
+/// with every poll is no flood.
+const CHANNEL_APART: Duration = Duration::from_secs(600);
+/// Such pushes that are made at once at most.
+const CHANNEL_AT_ONCE: u32 = 5;
 
 /// The reason told of a push that was not tried.
 const CLOSED: &str = "its host does not answer, so it is left alone for a while";
@@ -59,7 +83,26 @@ impl Pushing {
             is_behind: false,
             max: most,
             most,
+            is_heartbeat: false,
+            delivered_at: Instant::now(),
+            channel_spent: Instant::now(),
         }
+    }
+
+    /// Takes what the view has come to.
+    pub(super) fn found(&mut self, found: Found) {
+        self.is_behind = true;
+        self.is_heartbeat = found == Found::Silence;
+        if found == Found::Channel {
+            self.channel_spent = self.channel_spent.max(Instant::now()) + CHANNEL_APART;
+        }
+    }
+
+    /// Time from which on the channel alone may be pushed.
+    fn channel_from(&self) -> Instant {
+        let at_once = CHANNEL_APART * (CHANNEL_AT_ONCE - 1);
+        let from = self.channel_spent.checked_sub(at_once);
+        from.unwrap_or_else(Instant::now)
     }
 
     pub(super) fn stage(&self) -> PushStage {
@@ -77,7 +120,7 @@ impl Pushing {
     /// Forgets what is known of the view. A push under way goes on.
     pub(super) fn look_anew(&mut self) {
         self.follow = None;
-        self.is_behind = false;
+        (self.is_behind, self.is_heartbeat) = (false, false);
     }
 
     /// Forgets what is known of the view, unless it is of the feed that is to be read now.
@@ -97,10 +140,11 @@ impl Pushing {
 impl SubscriptionTask {
     /// Follows the view, until there is something after the position.
     pub(super) fn follow(&mut self) {
-        let (sub, place) = (&self.row.sub, PushPlace::of(&self.row.progress));
         // Who may read nothing more is told so with the next step.
-        let read = self.place.shared.still_read(sub);
+        let read = self.place.shared.still_read(&self.row.sub);
         self.pushing.followed = read;
+        let channel_t = self.known_channel();
+        let (sub, place) = (&self.row.sub, PushPlace::of(&self.row.progress));
         let follow = match representation(sub).zip(read) {
             Some((form, feed)) => {
                 let view = View {
@@ -110,12 +154,44 @@ impl SubscriptionTask {
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
                 let (max, target) = (self.pushing.max, &sub.target);
                 let after = |place: PushPlace| place.reading(view, form, max, own_url, target);
-                until_behind(self.place.shared.clone(), feed, place.map(after)).boxed()
+                let awaited = Awaited {
+                    after: place.map(after),
+                    channel_t,
+                    channel_from: self.pushing.channel_from(),
+                    silence_end: self.heartbeat_at(),
+                };
+                until_behind(self.place.shared.clone(), feed, awaited).boxed()
             }
             // Stored by a version that had it; the subscription ends with its lease.
             None => future::pending().boxed(),
         };
         self.pushing.follow = Some(follow);
+    }
+
+    /// Time of the next heartbeat.
+    fn heartbeat_at(&self) -> Option<Instant> {
+        let secs = self.row.sub.target.wishes().heartbeat_secs?;
+        Some(self.pushing.delivered_at + Duration::from_secs(secs))
+    }
+
+    /// The last change of the channel that the subscriber knows of. Of what an older everfeed stored
+    /// nobody knows: it is taken to know the present one.
+    fn known_channel(&mut self) -> Option<Stamp> {
+        let form = representation(&self.row.sub)?;
+        if !is_channel_told(&self.row.sub, form) {
+            return None;
+        }
+        let known = self.row.progress.channel_t.or_else(|| self.channel_now());
+        self.row.progress.channel_t = known;
+        known
+    }
+
+    /// The last change of the channel of the feed that is read.
+    pub(super) fn channel_now(&self) -> Option<Stamp> {
+        let shared = &self.place.shared;
+        let feed = shared.still_read(&self.row.sub)?;
+        let head = shared.readers.head(feed).ok()?;
+        Some(head.metadata_t).filter(|_| head.ready)
     }
 
     pub(super) fn start_push(&mut self) {
@@ -135,6 +211,9 @@ impl SubscriptionTask {
             site: shared.site_of(&sub.topic),
             target: sub.target.clone(),
             is_resource: sub.representation == RESOURCE,
+            channel_t: self.row.progress.channel_t,
+            tells_channel: is_channel_told(sub, representation),
+            is_heartbeat: self.pushing.is_heartbeat,
         };
         self.pushing.push = Some(push::push(shared.clone(), push).boxed());
     }
@@ -150,7 +229,10 @@ impl SubscriptionTask {
 
     pub(super) async fn pushed(&mut self, outcome: PushOutcome) {
         match outcome {
-            PushOutcome::Nothing => self.pushing.look_anew(),
+            PushOutcome::Nothing => {
+                self.pushing.delivered_at = Instant::now();
+                self.pushing.look_anew();
+            }
             PushOutcome::Stopped => {}
             PushOutcome::Settled(start) => {
                 self.row.progress.acked = Some(start.acked);
@@ -160,7 +242,8 @@ impl SubscriptionTask {
             }
             PushOutcome::Advanced(advance) => {
                 // What is hidden is passed without a delivery.
-                if advance.to != advance.from {
+                if advance.is_delivered {
+                    self.pushing.delivered_at = Instant::now();
                     self.place.note_answer();
                 }
                 self.advance(advance).await;
@@ -257,9 +340,26 @@ fn representation(sub: &Subscription) -> Option<Representation> {
     named
 }
 
+/// True where a change of the channel alone is told: the form of the topic shows it.
+fn is_channel_told(sub: &Subscription, form: Representation) -> bool {
+    sub.representation != RESOURCE && form.position_place() == PositionPlace::Body
+}
+
+/// What a subscription waits for.
+struct Awaited {
+    /// The read of its next push; `None` before there is a position.
+    after: Option<ReadRequest>,
+    /// The last change of the channel that it knows of, where it is told of later ones.
+    channel_t: Option<Stamp>,
+    /// Time from which on it is told of the channel alone.
+    channel_from: Instant,
+    /// Time of its next heartbeat.
+    silence_end: Option<Instant>,
+}
+
 /// Waits until there is something to push: by the stream that a long poll reads, and before there
 /// is a position until the feed is served.
-async fn until_behind(shared: Arc<Shared>, feed: FeedNo, after: Option<ReadRequest>) {
+async fn until_behind(shared: Arc<Shared>, feed: FeedNo, awaited: Awaited) -> Found {
     loop {
         let Ok(mut head) = shared.readers.watch(feed) else {
             // A feed that was never announced wakes nobody, so look whether it is there by now.
@@ -269,15 +369,40 @@ async fn until_behind(shared: Arc<Shared>, feed: FeedNo, after: Option<ReadReque
         if head.wait_for(|head| head.ready).await.is_err() {
             continue;
         }
-        drop(head);
-        let Some(after) = &after else { return };
+        let Some(after) = &awaited.after else {
+            return Found::Items;
+        };
+        let news_of_channel = async {
+            let Some(known) = awaited.channel_t else {
+                return future::pending().await;
+            };
+            if head.wait_for(|head| head.metadata_t > known).await.is_err() {
+                return future::pending().await;
+            }
+            sleep_until(awaited.channel_from).await;
+        };
+        let silence = async {
+            match awaited.silence_end {
+                Some(end) => sleep_until(end).await,
+                None => future::pending().await,
+            }
+        };
         // A read that fails is tried again by the push.
-        if let Ok(mut pages) = shared
+        let Ok(mut pages) = shared
             .readers
             .follow_position(after.clone(), future::pending())
-            && pages.next().await.is_some()
-        {
-            return;
+        else {
+            continue;
+        };
+        tokio::select! {
+            biased;
+            page = pages.next() => {
+                if page.is_some() {
+                    return Found::Items;
+                }
+            }
+            () = news_of_channel => return Found::Channel,
+            () = silence => return Found::Silence,
         }
     }
 }

@@ -84,8 +84,15 @@ impl SubscriptionRow {
             to,
             scanned,
             on_behalf_of,
+            channel_t,
             ..
         } = advance;
+        if self.is_at(&to, scanned.as_ref(), channel_t)
+            && self.progress.on_behalf_of == on_behalf_of
+        {
+            // A push without news that was taken as the one before it.
+            return true;
+        }
         let subscription = self.sub.no;
         let acknowledged = Acknowledged {
             subscription,
@@ -93,6 +100,7 @@ impl SubscriptionRow {
             to: to.clone(),
             on_behalf_of,
             scanned: scanned.clone(),
+            channel_t,
         };
         match self.shared.acknowledgements.keep(acknowledged).await {
             Ok(true) => {
@@ -101,6 +109,7 @@ impl SubscriptionRow {
                     attempts: Attempts::default(),
                     on_behalf_of,
                     scanned,
+                    channel_t,
                 };
                 return true;
             }
@@ -115,6 +124,19 @@ impl SubscriptionRow {
             }
         }
         false
+    }
+
+    /// True where all of this is stored already, and no failure with it.
+    fn is_at(&self, to: &str, scanned: Option<&String>, channel_t: Option<Stamp>) -> bool {
+        let Progress {
+            acked,
+            attempts,
+            scanned: stored,
+            channel_t: known,
+            ..
+        } = &self.progress;
+        let is_same = acked.as_deref() == Some(to) && stored.as_ref() == scanned;
+        is_same && *known == channel_t && *attempts == Attempts::default()
     }
 
     /// Keeps the state of failed deliveries.

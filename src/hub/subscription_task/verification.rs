@@ -11,7 +11,7 @@ use crate::{
         roster::Standing,
         verify::{self, Answered},
     },
-    store::subscriptions::{Attempts, Intent, Lease, Pending, Progress, Start},
+    store::subscriptions::{Attempts, Directives, Intent, Lease, Pending, Progress, Start},
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl SubscriptionTask {
         self.place.shared.metrics.verification(verdict.word());
         let awaiting = self.verification.awaiting.take();
         match &verdict {
-            Verdict::Confirmed => self.confirmed(sent_at).await,
+            Verdict::Confirmed(named) => self.confirmed(sent_at, *named).await,
             Verdict::Refused(why) => self.refused(why).await,
             Verdict::Later { why, retry_after } => self.postpone(why, *retry_after).await,
             Verdict::Busy => self.postpone("there was no room to ask", None).await,
@@ -87,7 +87,7 @@ impl SubscriptionTask {
 
     /// The callback wants it: now, and not before, a new target and lease replace the old ones
     /// (HUB-6).
-    async fn confirmed(&mut self, sent_at: Stamp) {
+    async fn confirmed(&mut self, sent_at: Stamp, named: Directives) {
         let Some(pending) = self.row.sub.pending.take() else {
             return;
         };
@@ -99,11 +99,13 @@ impl SubscriptionTask {
                 return self.row.end().await;
             }
             Intent::Refresh => {
+                self.row.sub.target.note_named(named);
                 if let Some(lease) = &mut self.row.sub.lease {
                     lease.until = sent_at.plus_secs(lease.terms.secs);
                 }
             }
-            Intent::Subscribe { target, lease } => {
+            Intent::Subscribe { mut target, lease } => {
+                target.note_named(named);
                 let acked = start(&self.row.progress, &pending.start);
                 let is_kept = acked == self.row.progress.acked;
                 let scanned = if is_kept {
@@ -129,11 +131,13 @@ impl SubscriptionTask {
                 });
                 // Whoever renews is there: an old back-off would only keep the backlog from it.
                 let on_behalf_of = self.row.progress.on_behalf_of;
+                let channel_t = self.row.progress.channel_t;
                 self.row.progress = Progress {
                     acked,
                     attempts: Attempts::default(),
                     on_behalf_of,
                     scanned,
+                    channel_t: channel_t.or_else(|| self.channel_now()),
                 };
                 self.place.note_failing(None);
             }

@@ -106,7 +106,7 @@ async fn who_asks_for_directives_is_told_to_put_and_to_delete() {
     rig.keep("v2", LegacySyntax::Other, None).await;
     rig.revive(1).await;
     assert_eq!(directive().await, ("PUT".to_owned(), "v2".into()));
-    for methods in ["PATCH", "explicit", "GET", "override,post"] {
+    for methods in ["GET", "override,post", "PUT DELETE", "put", ","] {
         let (status, said) = ask(&rig, TOPIC, &[("hub.methods", methods)]).await;
         assert_eq!(
             (status, said.contains("hub.methods")),
@@ -114,6 +114,127 @@ async fn who_asks_for_directives_is_told_to_put_and_to_delete() {
             "{methods}"
         );
     }
+}
+
+// a method of its own only where the answer to the verification names it, so that a callback
+// that merely echoes never gets a DELETE.
+#[tokio::test(start_paused = true)]
+async fn methods_are_sent_to_who_names_them_and_to_nobody_else() {
+    for (asked, named, put, delete) in [
+        ("explicit", "", ("POST", "PUT"), Some(("POST", "DELETE"))),
+        ("explicit", "PUT", ("PUT", ""), Some(("POST", "DELETE"))),
+        (
+            "explicit",
+            "GET, put, PUT , DELETE,x",
+            ("PUT", ""),
+            Some(("DELETE", "")),
+        ),
+        (
+            "PUT,DELETE",
+            "PUT, PATCH, DELETE",
+            ("PUT", ""),
+            Some(("DELETE", "")),
+        ),
+        ("POST, PUT", "PUT, PATCH, DELETE", ("PUT", ""), None),
+        ("DELETE", "PUT, DELETE", ("POST", ""), Some(("DELETE", ""))),
+        (
+            "override",
+            "PUT, DELETE",
+            ("POST", "PUT"),
+            Some(("POST", "DELETE")),
+        ),
+        ("post", "PUT, DELETE", ("POST", ""), None),
+    ] {
+        let rig = Rig::new().await;
+        resource(&rig).await;
+        let header: &'static str = named;
+        rig.net.on_verify(move |call| {
+            // What merely comes back of the question, and what is taken in general, is no word.
+            let answer = Reply::willing(call)
+                .with("allow", "GET, POST, PUT, DELETE")
+                .with("hub.methods", "PUT,DELETE");
+            if header.is_empty() {
+                answer
+            } else {
+                answer.with("x-hub-methods", header)
+            }
+        });
+        assert_eq!(ask(&rig, TOPIC, &[("hub.methods", asked)]).await.0, 202);
+        let sent = || {
+            let mut pushes = rig.net.pushes();
+            assert!(pushes.len() < 2, "{}", pushes.len());
+            let push = pushes.pop()?;
+            let directive = push.header("x-http-method-override").to_owned();
+            Some((push.method.to_string(), directive))
+        };
+        let told = |(method, directive): (&str, &str)| (method.to_owned(), directive.to_owned());
+        change(&rig, "v1", HEADERS).await;
+        assert_eq!(sent(), Some(told(put)), "{asked} {named}");
+        rig.delete(1).await;
+        assert_eq!(sent(), delete.map(told), "{asked} {named}");
+    }
+}
+
+// the question names what was asked, and a renewal that is not named any more ends it.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_without_a_name_ends_the_methods() {
+    let rig = Rig::new().await;
+    resource(&rig).await;
+    rig.net.on_verify(|call| {
+        assert_eq!(call.param("hub.methods").as_deref(), Some("PUT,DELETE"));
+        Reply::willing(call).with("x-hub-methods", "PUT, DELETE")
+    });
+    let wish = [("hub.methods", "DELETE,PUT")];
+    assert_eq!(ask(&rig, TOPIC, &wish).await.0, 202);
+    change(&rig, "v1", HEADERS).await;
+    assert_eq!(rig.net.pushes()[0].method, http::Method::PUT);
+    rig.net.willing();
+    assert_eq!(ask(&rig, TOPIC, &wish).await.0, 202);
+    change(&rig, "v2", HEADERS).await;
+    let push = &rig.net.pushes()[0];
+    assert_eq!(
+        (push.method.as_str(), push.header("x-http-method-override")),
+        ("POST", "PUT")
+    );
+    assert_eq!(ask(&rig, TOPIC, &[]).await.0, 202);
+    change(&rig, "v3", HEADERS).await;
+    let push = &rig.net.pushes()[0];
+    assert_eq!(
+        (push.method.as_str(), push.header("x-http-method-override")),
+        ("POST", "")
+    );
+}
+
+// with X-14: what is merged by its ids is a PATCH, the wrapped resource and its deletion
+// included.
+#[tokio::test(start_paused = true)]
+async fn a_list_and_a_wrapped_resource_are_patches() {
+    let rig = Rig::new().await;
+    resource(&rig).await;
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-methods", "PUT, PATCH, DELETE"));
+    let wishes = [("hub.methods", "explicit"), ("format", "json")];
+    assert_eq!(ask(&rig, TOPIC, &wishes).await.0, 202);
+    change(&rig, "v1", HEADERS).await;
+    rig.delete(1).await;
+    let pushes = rig.net.pushes();
+    let verbs: Vec<String> = pushes
+        .iter()
+        .map(|push| {
+            assert_eq!(push.method, http::Method::PATCH);
+            let body: serde_json::Value = serde_json::from_slice(&push.body).unwrap();
+            body["items"][0]["verb"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(verbs, ["update", "delete"]);
+    let rig = Rig::new().await;
+    rig.subscribed(&[("hub.methods", "override")]).await;
+    rig.add(1).await;
+    let push = &rig.net.pushes()[0];
+    assert_eq!(
+        (push.method.as_str(), push.header("x-http-method-override")),
+        ("POST", "PATCH")
+    );
 }
 
 // a translation wraps it.
@@ -202,4 +323,72 @@ async fn a_subscriber_of_a_resource_ends_with_what_is_held() {
             "the chain goes on, or the same place comes again"
         );
     }
+}
+
+// at a path of a site its own address is the topic, by http and https.
+#[tokio::test(start_paused = true)]
+async fn a_resource_at_a_path_of_a_site_has_its_own_address_as_topic() {
+    const AT_SITE: &str = "http://blog.example/photo.jpg";
+    let rig = Rig::new().await;
+    rig.add(1).await;
+    rig.resource_behind(AT_SITE, "v0").await;
+    for topic in [AT_SITE, "https://blog.example/photo.jpg"] {
+        let (status, said) = ask(&rig, topic, &[]).await;
+        assert_eq!((status, rig.counts().active), (202, 1), "{topic}: {said}");
+    }
+    change(&rig, "v1", HEADERS).await;
+    let [push] = &rig.net.pushes()[..] else {
+        panic!("one push")
+    };
+    assert_eq!(
+        (&push.body[..], push.header("content-type")),
+        (&b"v1"[..], "image/jpeg")
+    );
+    let link = format!("<{AT_SITE}>; rel=\"self\", <http://feeds.example:8080/hub>; rel=\"hub\"");
+    assert_eq!(push.header("link"), link);
+    // A translation, and the Smart Feed at the same address, are other topics.
+    let smart = format!("{AT_SITE}?order=modified");
+    assert_eq!(ask(&rig, AT_SITE, &[("format", "json")]).await.0, 202);
+    assert_eq!(ask(&rig, &smart, &[]).await.0, 202);
+    assert_eq!(rig.counts().active, 3);
+    change(&rig, "v2", HEADERS).await;
+    let types: std::collections::BTreeSet<String> = rig
+        .net
+        .pushes()
+        .iter()
+        .map(|push| push.header("content-type").to_owned())
+        .collect();
+    assert_eq!(types.len(), 3, "{types:?}");
+}
+
+// a feed that announces no deletion sends no DELETE, and its chain has no break.
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_announces_no_deletion_sends_none() {
+    let rig = Rig::new().await;
+    resource(&rig).await;
+    rig.conceal();
+    assert_eq!(
+        ask(&rig, TOPIC, &[("hub.methods", "override")]).await.0,
+        202
+    );
+    change(&rig, "v1", HEADERS).await;
+    let held = rig.net.pushes()[0].last().to_owned();
+    rig.delete(1).await;
+    rig.wait(3600).await;
+    assert_eq!(rig.net.pushes().len(), 0);
+    rig.keep("v2", LegacySyntax::Other, None).await;
+    rig.revive(1).await;
+    let [push] = &rig.net.pushes()[..] else {
+        panic!("one push")
+    };
+    assert_eq!((&push.body[..], push.prev()), (&b"v2"[..], held.as_str()));
+    // Nor to a list of posts.
+    let rig = Rig::new().await;
+    rig.conceal();
+    rig.add_all(1..3).await;
+    rig.delete(2).await;
+    rig.subscribed(&[]).await;
+    rig.delete(1).await;
+    rig.wait(60).await;
+    assert_eq!(rig.net.pushes().len(), 0);
 }

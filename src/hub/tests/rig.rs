@@ -35,7 +35,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use everfeed_adapters::Digest;
+use everfeed_adapters::{Digest, Metadata, Text};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{
@@ -84,7 +84,7 @@ impl Call {
     }
 
     pub(super) fn is_push(&self) -> bool {
-        self.method == http::Method::POST
+        self.method != http::Method::GET
     }
 
     pub(super) fn prev(&self) -> &str {
@@ -397,12 +397,14 @@ impl Rig {
         feed: FeedNo,
         (clock, config, gate, own, webhooks): WorkParts,
     ) -> Self {
-        let site = Arc::new(Site::new(
-            &Url::parse("http://feeds.example:8080/").unwrap(),
-            "",
-        ));
+        let site = Site::new(&Url::parse("http://feeds.example:8080/").unwrap(), "");
+        let former = Url::parse("https://was.example/smart").unwrap();
+        let site = Arc::new(site.with_former(&[former]));
         let limits = readers::Config::default();
         let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, limits);
+        let catalog = gate.catalog.clone();
+        let announces = move |feed| catalog.snapshot().announces_deletions(feed);
+        let readers = readers.with_announced(announces);
         let hub = Hub::new(Parts {
             config: config.clone(),
             readers: Arc::new(readers),
@@ -486,10 +488,31 @@ impl Rig {
         self.keep(document, syntax, None).await;
     }
 
+    /// `blog` is a resource at the address of a site.
+    pub(super) async fn resource_behind(&self, address: &str, document: &str) {
+        self.behind(address, document, LegacySyntax::Other).await;
+        let catalog = self.gate.catalog.snapshot();
+        let mut blog = (**catalog.feed("blog").unwrap()).clone();
+        Arc::make_mut(&mut blog.settings).format = DocumentFormat::Resource;
+        self.gate
+            .catalog
+            .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+    }
+
     /// `blog` is a resource, known by the URL that is polled, and this is what was read last.
     pub(super) async fn resource(&self) {
         let mut blog = blog(self.feed);
         Arc::make_mut(&mut blog.settings).format = DocumentFormat::Resource;
+        self.gate
+            .catalog
+            .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+    }
+
+    /// Nobody is told what is gone of `blog`.
+    pub(super) fn conceal(&self) {
+        let catalog = self.gate.catalog.snapshot();
+        let mut blog = (**catalog.feed("blog").unwrap()).clone();
+        Arc::make_mut(&mut blog.settings).announce_deletes = false;
         self.gate
             .catalog
             .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
@@ -706,6 +729,23 @@ impl Rig {
         let record = self.store.feed(self.feed).await.unwrap();
         let commit = Commit {
             changes,
+            ready: true,
+            ..Commit::nothing(&record)
+        };
+        let receipt = self.store.commit(commit).await.unwrap();
+        self.notify.committed(&receipt.feed, &receipt.groups);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    /// Gives the feed another title, and nothing else.
+    pub(super) async fn entitle(&self, title: &str) {
+        let record = self.store.feed(self.feed).await.unwrap();
+        let metadata = Metadata {
+            title: Some(Text::plain(title)),
+            ..Metadata::default()
+        };
+        let commit = Commit {
+            metadata: Some(Arc::new(metadata)),
             ready: true,
             ..Commit::nothing(&record)
         };

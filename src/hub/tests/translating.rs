@@ -262,6 +262,61 @@ async fn many_filters_of_one_feed_are_bounded_by_the_number_of_subscriptions() {
     assert_eq!(rig.net.pushes().len(), 0);
 }
 
+// Bad input: ten thousand topics of one feed by filters, all of one client. It has as many as one client
+// may, and is told by which key; nobody else is shut out, and each is pushed what it shows.
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_filters_of_one_client_are_bounded_and_the_rest_told_why() {
+    const TAKEN_MAX: usize = 500;
+    let rig = Rig::with(crate::hub::Config {
+        subscriptions_per_client_max: TAKEN_MAX,
+        ..crate::hub::Config::default()
+    })
+    .await;
+    let subscribe = async |topic: &str, client: [u8; 4]| {
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs([
+                ("hub.mode", "subscribe"),
+                ("hub.topic", topic),
+                ("hub.callback", CALLBACK),
+            ])
+            .finish();
+        let request = http::Request::post("/hub")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Bytes::from(body))
+            .unwrap();
+        let answer = rig.hub.handle(request, Some(client.into())).await;
+        let said = String::from_utf8_lossy(answer.body()).into_owned();
+        (answer.status().as_u16(), said)
+    };
+    let mut taken = 0;
+    let mut refusals = std::collections::BTreeSet::new();
+    for n in 0..10_000 {
+        let topic = format!("{BASE}.json?order=modified&q=word{n}");
+        let (status, said) = subscribe(&topic, [192, 0, 2, 7]).await;
+        match status {
+            202 => taken += 1,
+            _ => drop(refusals.insert((status, said))),
+        }
+        let pause_ms = if taken < TAKEN_MAX { 1_050 } else { 110 };
+        tokio::time::sleep(std::time::Duration::from_millis(pause_ms)).await;
+    }
+    assert_eq!(taken, TAKEN_MAX);
+    let [(503, said)] = &refusals.iter().cloned().collect::<Vec<_>>()[..] else {
+        panic!("{refusals:?}")
+    };
+    assert!(said.contains("subscriptions_per_client_max"), "{said}");
+    let other = format!("{BASE}.json?order=modified&q=other");
+    assert_eq!(subscribe(&other, [198, 51, 100, 9]).await.0, 202);
+    rig.wait(30).await;
+    rig.net.taken();
+    rig.commit(vec![testing::add_titled(1, "about word7")])
+        .await;
+    rig.wait(1).await;
+    let pushes = rig.net.pushes();
+    assert_eq!(pushes.len(), 1);
+    assert!(pushes[0].header("link").contains("q=word7>"));
+}
+
 // HUBS 5.1 (7): a subscriber is told its state, and nobody else learns anything.
 #[tokio::test(start_paused = true)]
 async fn the_state_of_a_subscription_is_told_to_who_proves_to_be_its_subscriber() {

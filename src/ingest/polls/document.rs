@@ -84,6 +84,9 @@ impl Poll<'_> {
                 Ok(self.remember(&unchanged))
             };
         };
+        if let Some(paused) = self.paused_resource() {
+            return Ok(paused);
+        }
         self.recognise(&sliced).await?;
         tell_platform(
             self.feed,

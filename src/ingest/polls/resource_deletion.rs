@@ -44,12 +44,22 @@ impl Poll<'_> {
             return polled;
         }
         let (now, name) = (self.answered_at, &self.feed.name);
+        // The second answer is awaited no longer than it has to be; then it is looked at daily.
+        let apart_secs = self.feed.deletions.apart_secs;
+        let decided_at = polled
+            .state
+            .health
+            .gone_at
+            .map(|first| first.plus_secs(apart_secs));
+        let look_at = decided_at
+            .filter(|at| *at > now)
+            .unwrap_or(now.plus_secs(LOOK_SECS));
         let timetable = &mut polled.state.timetable;
-        timetable.next_at = timetable.next_at.min(now.plus_secs(LOOK_SECS));
+        timetable.next_at = timetable.next_at.min(look_at);
         let Some(first) = self.state.health.gone_at else {
             return polled;
         };
-        if now < first.plus_secs(self.feed.deletions.apart_secs) {
+        if now < first.plus_secs(apart_secs) {
             return polled;
         }
         match self.delete_resource(first).await {

@@ -471,6 +471,11 @@ async fn a_resource_is_deleted_by_two_answers_410_apart_and_comes_back_by_200() 
     let first_at = house.context.clock.now_us();
     state = house.poll(&feed, &state).await.state;
     assert_eq!(house.seen.lock().unwrap().len(), 3);
+    let wait = state.timetable.next_at.secs_since(house.context.now());
+    assert!(
+        (3_500..=3_600).contains(&wait),
+        "the second is asked for in time: {wait}"
+    );
     state = house.poll(&feed, &state).await.state;
     assert_eq!(live().await, (1, 1), "the first, and one too soon");
     tokio::time::sleep(std::time::Duration::from_secs(4000)).await;

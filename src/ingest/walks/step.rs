@@ -67,8 +67,9 @@ impl ArchiveReader<'_> {
                 conditional: false,
             };
             let subscribers = self.context.subscribers(feed).await;
+            let upstream = self.upstream.at_own_pace();
             let reply = tokio::select! {
-                reply = self.upstream.fetch(feed, &plan, self.state, subscribers) => reply,
+                reply = upstream.fetch(feed, &plan, self.state, subscribers) => reply,
                 () = stop.cancelled() => return Ok(None),
             };
             let (page, pause) = self.take_page(&mut walk, &url, reply).await?;

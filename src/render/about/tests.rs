@@ -24,6 +24,7 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     let (mut feed, site) = (feed(metadata()), site());
     feed.completeness.history = History::Complete;
     let about = About {
+        deleted: None,
         is_part: false,
         feed: &feed,
         site: &site,
@@ -168,6 +169,7 @@ fn conforms(value: &Value, schema: &Value, whole: &Value, at: &str) {
 fn items_are_as_the_schema_describes_them() {
     let (feed, site) = (feed(metadata()), site());
     let about = About {
+        deleted: None,
         feed: &feed,
         is_part: false,
         site: &site,
@@ -194,6 +196,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     feed.completeness.first_cursor = None;
     feed.last_t = crate::feed::stamp::Stamp::ZERO;
     let about = About {
+        deleted: None,
         feed: &feed,
         is_part: false,
         site: &site,
@@ -211,6 +214,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     feed.completeness.history =
         History::Partial(crate::feed::history::PartialReason::MissingPage { status: 404 });
     let about = About {
+        deleted: None,
         feed: &feed,
         is_part: false,
         site: &site,
@@ -271,6 +275,7 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
         after,
     }];
     let about = About {
+        deleted: None,
         feed: &feed,
         is_part: false,
         site: &site,

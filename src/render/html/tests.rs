@@ -49,6 +49,7 @@ fn about_of(feed: &FeedRecord) -> String {
     };
     let upstream = Some("http://example.org/index.rdf");
     let about_it = About {
+        deleted: None,
         feed,
         is_part: false,
         site: &site(),

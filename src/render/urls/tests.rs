@@ -272,3 +272,71 @@ fn a_view_has_a_uri_over_xmpp_where_it_is_served_there() {
         assert_eq!(links.xmpp, Some(expect));
     }
 }
+
+// W-17: what was printed before leads to what is printed now, and is the same topic.
+#[test]
+fn a_former_root_leads_to_the_present_one() {
+    let former = ["http://old.example/blog/smart", "https://was.example:8443/"];
+    let former: Vec<Url> = former.iter().map(|url| Url::parse(url).unwrap()).collect();
+    let site = site("https://feeds.example/x", "/p").with_former(&former);
+    let moved = |url: &str| site.moved(&Url::parse(url).unwrap());
+    let now = |rest: &str| Some(format!("https://feeds.example/x/p{rest}"));
+    let page = "/feeds/blog.atom?order=modified&q=a%20b";
+    for (url, expect) in [
+        (format!("http://old.example/blog/smart{page}"), now(page)),
+        (format!("https://OLD.example/blog/smart{page}"), now(page)),
+        (format!("https://was.example:8443{page}"), now(page)),
+        (
+            "http://old.example/blog/smart/s/t0k/feeds/a.json".into(),
+            now("/s/t0k/feeds/a.json"),
+        ),
+        ("http://old.example/blog/smart".into(), now("")),
+        // Not ours, then or now.
+        (
+            "http://old.example/blog/smarter/feeds/blog.atom".into(),
+            None,
+        ),
+        ("http://old.example/feeds/blog.atom".into(), None),
+        ("http://old.example/blog/smart/about-me".into(), None),
+        (format!("https://was.example{page}"), None),
+        // At its place, whatever the front proxy took off.
+        (format!("https://feeds.example/x/p{page}"), None),
+        (format!("http://feeds.example/p{page}"), None),
+    ] {
+        assert_eq!(moved(&url), expect, "{url}");
+    }
+    let topic = |root: &str| site.topic(&format!("{root}/feeds/blog.atom?order=modified&q=a+b"));
+    let known = topic("https://feeds.example/x/p");
+    assert!(known.is_some());
+    assert_eq!(topic("http://old.example/blog/smart"), known);
+    assert_eq!(topic("https://was.example:8443"), known);
+    assert_eq!(topic("https://other.example"), None);
+    let spellings: Vec<String> = site
+        .former_spellings("https://feeds.example/x/p/feeds/a.json?order=created")
+        .collect();
+    assert_eq!(
+        spellings,
+        [
+            "http://old.example/blog/smart/feeds/a.json?order=created",
+            "https://was.example:8443/feeds/a.json?order=created"
+        ]
+    );
+    assert_eq!(
+        site.former_spellings("http://blog.example/feed.xml")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_root_that_lost_a_part_of_its_path_leads_on_and_does_not_turn_round() {
+    let former = [Url::parse("https://feeds.example/old").unwrap()];
+    let site = site("https://feeds.example/", "").with_former(&former);
+    let moved = |url: &str| site.moved(&Url::parse(url).unwrap());
+    let now = "https://feeds.example/feeds/blog.atom";
+    assert_eq!(
+        moved("https://feeds.example/old/feeds/blog.atom").as_deref(),
+        Some(now)
+    );
+    assert_eq!(moved(now), None);
+}

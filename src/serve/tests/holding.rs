@@ -199,7 +199,6 @@ async fn a_waiter_in_created_order_is_not_answered_for_an_edit() {
             edit(1, &format!("{secs}"))
         };
         site.rig.change(vec![change]).await;
-        site.rig.entitle(&format!("title {secs}")).await;
         assert!(held.is_held());
     }
     tokio::time::advance(Duration::from_secs(1)).await;

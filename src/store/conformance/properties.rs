@@ -576,6 +576,7 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
                 to,
                 on_behalf_of,
                 scanned: None,
+                channel_t: None,
             };
             said(rig.acknowledge(vec![moved]).await)
         }

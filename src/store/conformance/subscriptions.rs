@@ -98,6 +98,7 @@ fn progress(acked: &str, failed: u32) -> Progress {
         attempts,
         on_behalf_of: None,
         scanned: None,
+        channel_t: Some(START),
     }
 }
 
@@ -108,6 +109,7 @@ fn acknowledged(subscription: SubscriptionNo, from: &str, to: &str) -> Acknowled
         to: to.into(),
         on_behalf_of: None,
         scanned: None,
+        channel_t: None,
     }
 }
 

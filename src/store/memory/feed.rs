@@ -6,7 +6,6 @@ use crate::{
         archive::{ArchiveWalk, PageFate, StagedBody, StagedPage, StagingChange},
         forgotten::ForgottenIn,
         item::{Item, ItemId, KeyHash},
-        item_cap::escaped_bytes,
         legacy_document::LegacyDocument,
         moment::Moment,
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
@@ -15,7 +14,10 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    store::{Commit, Receipt, Snapshot, StoreError, plan},
+    store::{
+        Commit, Receipt, Snapshot, StoreError, plan,
+        stored::item::{plain_bytes, weight_bytes},
+    },
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -141,8 +143,8 @@ impl MemoryFeed {
                 .published
                 .insert((moved.item.listed(), created), t);
             let kept = Kept {
-                bytes: escaped_bytes(&moved.encoded),
-                stored_bytes: moved.encoded.len() as u64,
+                bytes: weight_bytes(&moved.encoded),
+                stored_bytes: plain_bytes(&moved.encoded),
                 item: moved.item,
             };
             self.held.items.insert(t, kept);

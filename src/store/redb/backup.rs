@@ -9,7 +9,7 @@ use crate::{
     feed::stamp::Stamp,
     store::{StoreError, condition::BackupReport},
 };
-use redb::{Builder, Database, Key, ReadTransaction};
+use redb::{Builder, Database, Key, ReadTransaction, WriteTransaction};
 use std::{
     fs::File,
     io::{ErrorKind, Read as _},
@@ -44,7 +44,10 @@ pub(super) fn back_up(
         .suffix(".backup")
         .tempfile_in(&folder);
     let place = place.map_err(failed)?.into_temp_path();
-    let report = copy(snapshot, &place, path, Some(now), stop)?;
+    let mut report = copy(snapshot, &place, path, &[], stop, |tx| {
+        mark_as_backup(tx, now)
+    })?;
+    report.values += 1;
     place.persist(path).map_err(|error| failed(error.error))?;
     sync_folder(&folder).map_err(failed)?;
     Ok(report)
@@ -63,14 +66,20 @@ pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Copies a snapshot to an empty file, durably; `path` is the one that it is for. A time makes it a
-/// backup, which says so.
+/// Has a copy say of itself that it was made then, so that whoever serves it begins new generations.
+pub(super) fn mark_as_backup(tx: &WriteTransaction, now: Stamp) -> Result<(), StoreError> {
+    tx.edit(META)?.write(COPY_KEY, &now)
+}
+
+/// Copies a snapshot to an empty file, durably; `path` is the one that it is for. Some tables may be
+/// left empty, and `last` changes the rest once it is there.
 pub(super) fn copy(
     snapshot: &ReadTransaction,
     place: &Path,
     path: &Path,
-    copied_at: Option<Stamp>,
+    without: &[&str],
     stop: &AtomicBool,
+    last: impl FnOnce(&WriteTransaction) -> Result<(), StoreError>,
 ) -> Result<BackupReport, StoreError> {
     let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
     let mut builder = Builder::new();
@@ -79,6 +88,7 @@ pub(super) fn copy(
     let mut copy = Copying {
         snapshot,
         target,
+        without,
         stop,
         path,
         report: BackupReport::default(),
@@ -87,12 +97,9 @@ pub(super) fn copy(
     let Copying {
         target, mut report, ..
     } = copy;
-    if let Some(at) = copied_at {
-        let tx = target.begin_write().map_err(of_target(path))?;
-        tx.edit(META)?.write(COPY_KEY, &at)?;
-        tx.commit().map_err(of_target(path))?;
-        report.values += 1;
-    }
+    let tx = target.begin_write().map_err(of_target(path))?;
+    last(&tx)?;
+    tx.commit().map_err(of_target(path))?;
     drop(target);
     let file = File::open(place).map_err(failed)?;
     file.sync_all().map_err(failed)?;
@@ -121,6 +128,8 @@ fn refuse_other_files(path: &Path) -> Result<(), StoreError> {
 struct Copying<'a> {
     snapshot: &'a ReadTransaction,
     target: Database,
+    /// Names of tables that are left empty.
+    without: &'a [&'a str],
     stop: &'a AtomicBool,
     path: &'a Path,
     report: BackupReport,
@@ -129,7 +138,13 @@ struct Copying<'a> {
 impl TableVisitor for Copying<'_> {
     fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
         let source = self.snapshot.open_table(table.definition())?;
-        let mut rows = source.range::<K::SelfType<'_>>(..)?.peekable();
+        let rows = source.range::<K::SelfType<'_>>(..)?;
+        let rows_max = if self.without.contains(&table.name()) {
+            0
+        } else {
+            usize::MAX
+        };
+        let mut rows = rows.take(rows_max).peekable();
         // A table without rows is made, too.
         loop {
             if self.stop.load(Ordering::Relaxed) {

@@ -149,7 +149,8 @@ pub(super) fn stage(
         Some(page) => forgotten::cut_page(writing.look(), &record, page)?,
         None => None,
     };
-    let tx = writing.change();
+    // Walk and page are lost together, and the page is read once more.
+    let tx = writing.change_late();
     tx.edit(WALKS)?.write(&feed_key(feed), walk)?;
     if let Some(page) = cut.as_ref().or(page) {
         tx.edit(STAGING)?.write(&page_key(feed, page.no), page)?;

@@ -3,6 +3,7 @@
 use super::{
     backup::{copy, folder_of, sync_folder},
     commit_order::{CommitOrder, was_open},
+    copy_note::refuse_copied,
     generation,
     mark_file::{MarkFile, beside},
     open_file::{ALTERED, Astray, FileOpener, NotRewritten, OpenDatabase},
@@ -163,6 +164,7 @@ impl StoreFile {
         let was_open = File::open(&self.path).and_then(|file| was_open(&file));
         self.known().was_open = was_open.map_err(|error| self.failed(&error))?;
         let mut open = self.open_at_path()?;
+        refuse_copied(&open, &self.path)?;
         // Only who has the store open makes one: a kill has left it.
         if let Err(error) = self.remove_copy() {
             tracing::warn!(
@@ -306,7 +308,14 @@ impl StoreFile {
         let path = self.path.canonicalize();
         let path = path.map_err(|error| self.failed(&error))?;
         let place = copy_place(&path).map_err(|error| self.failed(&error))?;
-        copy(&snapshot, &place, &path, None, &AtomicBool::new(false))?;
+        copy(
+            &snapshot,
+            &place,
+            &path,
+            &[],
+            &AtomicBool::new(false),
+            |_| Ok(()),
+        )?;
         Ok((place, path))
     }
 

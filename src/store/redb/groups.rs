@@ -22,7 +22,7 @@ use crate::{
     store::{
         GroupStep, StoreError, WantedGroup,
         group_plan::{self, GroupHeld, HeldGroup, MemberCommit, PlannedGroup, PlannedRows},
-        stored::item::decode_item,
+        stored::item::{decode_item, plain_bytes},
     },
 };
 use redb::WriteTransaction;
@@ -360,7 +360,7 @@ impl GroupHeld for StoredGroupRows<'_> {
             return Ok(None);
         };
         let item = decode_item(t, stored.value())?;
-        Ok(Some((Arc::new(item), stored.value().len() as u64)))
+        Ok(Some((Arc::new(item), plain_bytes(stored.value()))))
     }
 
     fn holdings(&self, feed: FeedNo, max: usize) -> Result<Vec<Holder>, StoreError> {

@@ -15,7 +15,6 @@ use super::{
 use crate::{
     feed::{
         item::{Item, ItemId, KeyHash},
-        item_cap::escaped_bytes,
         moment::Moment,
         order::Axis,
         page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
@@ -26,7 +25,7 @@ use crate::{
         StoreError, paging,
         stored::{
             damaged,
-            item::{ItemHeader, decode_item, item_header},
+            item::{ItemHeader, decode_item, item_header, weight_bytes},
         },
     },
 };
@@ -382,7 +381,7 @@ impl ListingRow for Raw {
     }
 
     fn weight_bytes(&self) -> usize {
-        escaped_bytes(self.value.value())
+        weight_bytes(self.value.value())
     }
 }
 

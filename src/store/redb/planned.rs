@@ -3,6 +3,7 @@
 
 use super::{
     counted,
+    sealed::SealedTable,
     tables::{
         CREATED, EVIDENCE, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, TableEdit as _, WITNESSES,
         evidence_key, feed_key, hash_key, id_key, published_key, stamp_key, stamp_value,
@@ -17,7 +18,7 @@ use crate::{
     },
     store::{
         Commit, StoreError,
-        plan::{self, PlannedCommit},
+        plan::{self, Moved, PlannedCommit},
         stored::damaged,
     },
 };
@@ -49,25 +50,54 @@ fn write_items(
     plan: &PlannedCommit,
 ) -> Result<(), StoreError> {
     let mut items = tx.edit(ITEMS)?;
-    let mut ids = tx.edit(IDS)?;
-    let mut created = tx.edit(CREATED)?;
     let mut published = tx.edit(PUBLISHED)?;
-    for (id, moved) in &plan.items {
-        let item = &moved.item;
+    for moved in plan.items.values() {
         if let Some(from) = moved.from {
             items.remove(&stamp_key(feed, from.t))?;
-            published.remove(&published_key(feed, from.listed, item.created))?;
+            published.remove(&published_key(feed, from.listed, moved.item.created))?;
         }
-        let t = item.modified;
+    }
+    let mut by_t: Vec<&Moved> = plan.items.values().collect();
+    by_t.sort_unstable_by_key(|moved| moved.item.modified);
+    for moved in &by_t {
+        let t = moved.item.modified;
         if items.insert(&stamp_key(feed, t), &moved.encoded)? {
             return Err(damaged(format!(
                 "feed {feed} held an item at {t}, after its last T"
             )));
         }
-        let value = stamp_value(t);
-        ids.insert(&id_key(feed, *id), &value)?;
-        created.insert(&stamp_key(feed, item.created), &value)?;
-        published.insert(&published_key(feed, item.listed(), item.created), &value)?;
+    }
+    drop(items);
+    let stamp = |moved: &Moved| stamp_value(moved.item.modified);
+    let created = |moved: &Moved| (stamp_key(feed, moved.item.created), stamp(moved));
+    write_pointers(tx, CREATED, by_t.iter().map(|moved| created(moved)))?;
+    drop(published);
+    let listed = |moved: &Moved| {
+        let item = &moved.item;
+        let key = published_key(feed, item.listed(), item.created);
+        (key, stamp(moved))
+    };
+    write_pointers(tx, PUBLISHED, by_t.iter().map(|moved| listed(moved)))?;
+    let by_id = plan.items.iter();
+    write_pointers(
+        tx,
+        IDS,
+        by_id.map(|(id, moved)| (id_key(feed, *id), stamp(moved))),
+    )
+}
+
+/// Writes rows that lead to a T, in the order of their keys: rows that come in order fill their pages,
+/// and the pages of many others need not be held.
+fn write_pointers<const N: usize>(
+    tx: &WriteTransaction,
+    table: SealedTable<&'static [u8; N]>,
+    rows: impl Iterator<Item = ([u8; N], [u8; 8])>,
+) -> Result<(), StoreError> {
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_unstable();
+    let mut table = tx.edit(table)?;
+    for (key, t) in &rows {
+        table.insert(key, t)?;
     }
     Ok(())
 }
@@ -75,8 +105,12 @@ fn write_items(
 /// Only unknown keys are bound: two known items are never merged.
 fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
     let mut keys = tx.edit(KEYS)?;
-    for (key, ItemId(id)) in plan::bindings(commit) {
-        let key = hash_key(commit.basis.feed, key);
+    let feed = commit.basis.feed;
+    let bindings = plan::bindings(commit).map(|(key, id)| (hash_key(feed, key), id));
+    let mut bindings: Vec<_> = bindings.collect();
+    // The first one of a key stays the first.
+    bindings.sort_by_key(|(key, _)| *key);
+    for (key, ItemId(id)) in bindings {
         if keys.get(&key)?.is_none() {
             keys.insert(&key, &id)?;
         }
@@ -86,8 +120,12 @@ fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
 
 fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
     let mut table = tx.edit(WITNESSES)?;
-    for (witness, id) in plan::witnesses(commit) {
-        let key = hash_key(commit.basis.feed, witness);
+    let feed = commit.basis.feed;
+    let witnesses = plan::witnesses(commit).map(|(witness, id)| (hash_key(feed, witness), id));
+    let mut witnesses: Vec<_> = witnesses.collect();
+    // The items of one stay in their order.
+    witnesses.sort_by_key(|(key, _)| *key);
+    for (key, id) in witnesses {
         let held = match table.get(&key)? {
             Some(ids) => witnessed_ids(ids.value()),
             None => Vec::new(),

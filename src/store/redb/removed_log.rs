@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{
     fmt,
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
@@ -135,6 +135,15 @@ impl RemovedLog {
         }
         read.into_iter().flatten().collect()
     }
+}
+
+/// Copies the file beside a store to that beside another, durably. Where there is none, none is made.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::copy(beside(from, SUFFIX), beside(to, SUFFIX)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        copied => copied?,
+    };
+    File::open(beside(to, SUFFIX))?.sync_all()
 }
 
 fn ends_within_a_line(path: &Path) -> io::Result<bool> {

@@ -2,7 +2,8 @@
 //! readers.
 
 use super::{
-    backup::{copy, folder_of, sync_folder},
+    backup::{copy, folder_of, mark_as_backup, sync_folder},
+    copy_note::forget_notes,
     file::{COPY_SUFFIX, SeenFile, StoreFile, copy_place, identity, refusal},
     guarded::sheltered,
     mark_file::beside,
@@ -60,7 +61,7 @@ pub(super) fn restored(
     mut done: impl FnMut(RestoreStep) -> io::Result<()>,
 ) -> Result<RestoreReport, StoreError> {
     let of_place = |error: io::Error| StoreError::Failed(format!("{}: {error}", to.display()));
-    check_backup(from, to)?;
+    check_source(from, to)?;
     // A link stays one.
     let path = match to.canonicalize() {
         Err(error) if error.kind() == ErrorKind::NotFound => to.to_owned(),
@@ -75,7 +76,11 @@ pub(super) fn restored(
     let backup = sheltered(|| SeenFile::new(from, 0).open())?;
     let report = sheltered(|| {
         let snapshot = backup.begin_read()?;
-        copy(&snapshot, &place, &path, Some(now), &AtomicBool::new(false))
+        let never = AtomicBool::new(false);
+        copy(&snapshot, &place, &path, &[], &never, |tx| {
+            forget_notes(tx)?;
+            mark_as_backup(tx, now)
+        })
     })?;
     drop(backup);
     done(RestoreStep::Copied).map_err(of_place)?;
@@ -101,8 +106,8 @@ pub(super) fn restored(
     })
 }
 
-/// Refuses what is no backup to serve from.
-fn check_backup(from: &Path, to: &Path) -> Result<(), StoreError> {
+/// Refuses what is no file to serve from.
+pub(super) fn check_source(from: &Path, to: &Path) -> Result<(), StoreError> {
     let found = fs::metadata(from)
         .map_err(|error| StoreError::Failed(format!("{}: {error}", from.display())))?;
     if !found.is_file() {
@@ -120,7 +125,7 @@ fn check_backup(from: &Path, to: &Path) -> Result<(), StoreError> {
     }
     let first = report.faults.first().map_or("", String::as_str);
     Err(StoreError::Damaged(format!(
-        "{} has {} faults and is not restored; the first: {first}",
+        "{} has {} faults and is not taken; the first: {first}",
         from.display(),
         report.faults_total
     )))

@@ -25,7 +25,7 @@ use crate::{
         plan::Held,
         stored::{
             damaged, decode,
-            item::{decode_item, decode_outline, item_header},
+            item::{decode_item, decode_outline, item_header, plain_bytes},
         },
     },
 };
@@ -410,11 +410,11 @@ where
 
     fn bytes_at(&self, t: Stamp) -> Result<u64, StoreError> {
         let stored = self.items.get(&stamp_key(self.feed, t))?;
-        Ok(stored.map_or(0, |stored| stored.value().len() as u64))
+        Ok(stored.map_or(0, |stored| plain_bytes(stored.value())))
     }
 
     fn bytes(&self) -> Result<u64, StoreError> {
         let rows = self.items.rows(&feed_key(self.feed))?;
-        rows.map(|row| Ok(row?.1.value().len() as u64)).sum()
+        rows.map(|row| Ok(plain_bytes(row?.1.value()))).sum()
     }
 }

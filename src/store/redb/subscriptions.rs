@@ -163,20 +163,29 @@ fn numbers_of(
         .collect()
 }
 
+/// Subscriptions that are counted on the thread of whoever asks.
+pub(super) const FEW: usize = 16;
+
 // Limit: every subscription of the feed is read.
-/// The number of readers behind the subscriptions to a feed whose deliveries are due at this time.
+/// The number of readers behind the subscriptions to a feed whose deliveries are due at this time;
+/// `None` when the feed has more subscriptions than are to be read.
 pub(super) fn count_active(
     source: &impl TableSource,
     feed: FeedNo,
     now: Stamp,
-) -> Result<usize, StoreError> {
+    read_max: usize,
+) -> Result<Option<usize>, StoreError> {
+    let numbers = numbers_of(source, feed, None, read_max.saturating_add(1))?;
+    if numbers.len() > read_max {
+        return Ok(None);
+    }
     let mut active = 0;
-    for no in numbers_of(source, feed, None, usize::MAX)? {
+    for no in numbers {
         if terms(source, no)?.is_some_and(|terms| terms.is_active(now)) {
             active += progress(source, no)?.unwrap_or_default().readers();
         }
     }
-    Ok(active)
+    Ok(Some(active))
 }
 
 /// Makes a subscription.

@@ -59,6 +59,8 @@ mod restoring;
 
 mod late;
 
+mod copying;
+
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))
 }

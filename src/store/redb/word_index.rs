@@ -24,7 +24,10 @@ use crate::{
     store::{
         StoreError,
         plan::PlannedCommit,
-        stored::{damaged, item::decode_item},
+        stored::{
+            damaged,
+            item::{decode_item, plain_bytes},
+        },
     },
 };
 use postings::{Postings, packed, stamps_of, without};
@@ -138,7 +141,7 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
     let bytes: u64 = plan
         .items
         .values()
-        .map(|moved| moved.encoded.len() as u64)
+        .map(|moved| plain_bytes(&moved.encoded))
         .sum();
     let items = plan.items.len() as u64;
     let segments_max = SEGMENTS_BEHIND + items / SEGMENT_ITEMS + bytes / SEGMENT_BYTES;
@@ -217,7 +220,7 @@ fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, St
         segment.first_created = segment.first_created.min(created);
         segment.last_created = segment.last_created.max(created);
         segment.items += 1;
-        segment.bytes += value.value().len() as u64;
+        segment.bytes += plain_bytes(value.value());
         if t > created {
             postings.entry(CHANGED).or_default().push(t);
         }

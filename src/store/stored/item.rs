@@ -1,19 +1,22 @@
 //! Items. A header before the value, at fixed places, is read without it: a cursor is checked, a
-//! tombstone passed over and an item placed without its content.
+//! tombstone passed over and an item placed without its content. Version 2 is the value of version 1
+//! packed by zstd; what does not get shorter is written in version 1.
 
 use super::{
-    StoredKind, append, damaged, read,
+    StoredKind, append, damaged, packing, read,
     table::{Fields, stored_enums, stored_newtypes, stored_structs},
 };
 use crate::{
     feed::{
         item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason, Witnesses},
+        item_cap::escaped_bytes,
         stamp::Stamp,
     },
     store::{Outlined, StoreError},
 };
 use everfeed_adapters::Date;
 use minicbor::{Decoder, decode};
+use std::borrow::Cow;
 
 impl StoredKind for Item {
     const NAME: &'static str = "item";
@@ -44,6 +47,12 @@ pub(in crate::store) struct ItemHeader {
 /// Version, id, created, true for a tombstone.
 const HEADER_BYTES: usize = 1 + 10 + 8 + 1;
 
+/// The version of a packed value.
+const PACKED: u8 = 2;
+
+/// Bytes before a packed value: its weight, as version 1 would have it, the highest first.
+const WEIGHT_BYTES: usize = 4;
+
 /// Writes an item.
 pub(in crate::store) fn encode_item(item: &Item) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::with_capacity(1024);
@@ -51,7 +60,42 @@ pub(in crate::store) fn encode_item(item: &Item) -> Result<Vec<u8>, StoreError> 
     bytes.extend_from_slice(&item.id.0);
     bytes.extend_from_slice(&item.created.micros().to_be_bytes());
     bytes.push(u8::from(item.is_gone()));
-    append(bytes, item)
+    let mut plain = append(bytes, item)?;
+    let Some(packed) = packing::packed(&plain[HEADER_BYTES..]) else {
+        // All items of an import are held at once.
+        plain.shrink_to_fit();
+        return Ok(plain);
+    };
+    let weight = u32::try_from(escaped_bytes(&plain)).unwrap_or(u32::MAX);
+    plain[0] = PACKED;
+    let header = &plain[..HEADER_BYTES];
+    Ok([header, &weight.to_be_bytes(), &packed].concat())
+}
+
+/// The weight and the packed value of an item; `None` for one that is not packed.
+fn packed_parts(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let stored = bytes.get(HEADER_BYTES..).filter(|_| bytes[0] == PACKED)?;
+    let (weight, packed) = stored.split_first_chunk::<WEIGHT_BYTES>()?;
+    Some((u32::from_be_bytes(*weight), packed))
+}
+
+/// Bytes of an item as it is stored, but unpacked: quotas do not depend on how well it is packed.
+pub(in crate::store) fn plain_bytes(bytes: &[u8]) -> u64 {
+    let length = packed_parts(bytes).and_then(|(_, packed)| packing::unpacked_bytes(packed));
+    length.map_or(bytes.len(), |length| HEADER_BYTES + length) as u64
+}
+
+/// Bytes of an item once it is escaped and unpacked: its weight against the budget of a page.
+pub(in crate::store) fn weight_bytes(bytes: &[u8]) -> usize {
+    packed_parts(bytes).map_or_else(|| escaped_bytes(bytes), |(weight, _)| weight as usize)
+}
+
+/// The value behind the header, unpacked.
+fn value(bytes: &[u8]) -> Result<Cow<'_, [u8]>, StoreError> {
+    match packed_parts(bytes) {
+        Some((_, packed)) => packing::unpacked(packed).map(Cow::Owned),
+        None => Ok(Cow::Borrowed(&bytes[HEADER_BYTES..])),
+    }
 }
 
 /// Reads the header of an item.
@@ -73,7 +117,8 @@ pub(in crate::store) fn item_header(bytes: &[u8]) -> Result<ItemHeader, StoreErr
 /// Reads the outline of an item; its content is passed over but for its dates.
 pub(in crate::store) fn decode_outline(t: Stamp, bytes: &[u8]) -> Result<Outlined, StoreError> {
     let ItemHeader { id, created, gone } = item_header(bytes)?;
-    let outlined = StoredOutline::take(&mut Decoder::new(&bytes[HEADER_BYTES..]));
+    let value = value(bytes)?;
+    let outlined = StoredOutline::take(&mut Decoder::new(&value));
     let broken = |error| damaged(format!("item {id} cannot be read: {error}"));
     let StoredOutline {
         published_us,
@@ -137,7 +182,12 @@ fn updated_us(input: &mut Decoder<'_>) -> Result<Option<i64>, decode::Error> {
 /// Reads an item back and holds it against its header and the T under which it stands.
 pub(in crate::store) fn decode_item(t: Stamp, bytes: &[u8]) -> Result<Item, StoreError> {
     let header = item_header(bytes)?;
-    let item: Item = read("an item", bytes[0], &bytes[HEADER_BYTES..])?;
+    let version = if bytes[0] == PACKED {
+        Item::VERSION
+    } else {
+        bytes[0]
+    };
+    let item: Item = read("an item", version, &value(bytes)?)?;
     let said = ItemHeader {
         id: item.id,
         created: item.created,

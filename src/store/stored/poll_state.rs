@@ -23,7 +23,7 @@ stored_structs! {
         agrees_at,
     }
     Health { good_at, failures, fault, gone_at, moved }
-    DocumentFacts { body, repeat, deferred_until, remark, platform, broken_since }
+    DocumentFacts { body, repeat, deferred_until, remark, platform, broken_since, changed_running }
     PermanentMove { url, since }
     FaultNote { kind, since }
     Detected { platform, why, weight }

@@ -14,8 +14,8 @@ use crate::{
     store::{
         Subscription, SubscriptionNo,
         subscriptions::{
-            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Intent, Lease, LeaseTerms,
-            Pending, Progress, PushWishes, Start, Target, WebhookTarget, XmppTarget,
+            Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Directives, Intent, Lease,
+            LeaseTerms, Pending, Progress, PushWishes, Start, Target, WebhookTarget, XmppTarget,
         },
     },
 };
@@ -32,7 +32,7 @@ impl StoredKind for Progress {
     const NAME: &'static str = "position";
 }
 
-stored_newtypes! { SubscriptionNo }
+stored_newtypes! { SubscriptionNo Directives }
 
 stored_structs! {
     Subscription { no, rev, view, representation, topic, target, lease, pending, principal }
@@ -45,7 +45,7 @@ stored_structs! {
     Lease { until, terms }
     LeaseTerms { secs, auto_refresh }
     Pending { intent, attempts, next_try, give_up_at, start, principal, scanned }
-    Progress { acked, attempts, on_behalf_of, scanned }
+    Progress { acked, attempts, on_behalf_of, scanned, channel_t }
     Attempts { failed, next_try, failure, since }
 }
 
@@ -94,20 +94,42 @@ impl Stored for PushWishes {
         let Self {
             deletions,
             overrides_method,
+            methods,
+            named,
+            heartbeat_secs,
+            warning_secs,
         } = self;
-        out.array(if *overrides_method { 2 } else { 1 })?;
+        let is_usual = [
+            false,
+            !overrides_method,
+            methods.is_empty(),
+            named.is_empty(),
+            heartbeat_secs.is_none(),
+            warning_secs.is_none(),
+        ];
+        let count = is_usual.iter().rposition(|usual| !usual).unwrap_or(0) + 1;
+        out.array(count as u64)?;
         deletions.put(out)?;
-        if *overrides_method {
-            overrides_method.put(out)?;
-        }
-        Ok(())
+        let rest: [&dyn Fn(&mut Out) -> Written; 5] = [
+            &|out| overrides_method.put(out),
+            &|out| methods.put(out),
+            &|out| named.put(out),
+            &|out| heartbeat_secs.put(out),
+            &|out| warning_secs.put(out),
+        ];
+        rest[..count - 1].iter().try_for_each(|put| put(out))
     }
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
-        let mut fields = Fields::begin(input, 2)?;
+        let mut fields = Fields::begin(input, 6)?;
+        let directives = |known: Option<u8>| Directives(known.unwrap_or_default());
         Ok(Self {
             deletions: fields.next(input, "deletions")?,
             overrides_method: fields.next(input, "overrides_method")?,
+            methods: directives(fields.next(input, "methods")?),
+            named: directives(fields.next(input, "named")?),
+            heartbeat_secs: fields.next(input, "heartbeat_secs")?,
+            warning_secs: fields.next(input, "warning_secs")?,
         })
     }
 

@@ -8,7 +8,7 @@ use everfeed::{
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
-        redb::{self, Redb},
+        redb::{self, Redb, StoreReport},
         traits::*,
     },
 };
@@ -38,14 +38,15 @@ fn status(name: &str) -> f64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "it takes a minute, and measures the whole process, so nothing else may run in it"]
 async fn an_import_takes_a_small_multiple_of_its_archives() {
-    let pages = std::env::var("EVERFEED_PAGES")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(1000);
+    let number = |name, default| {
+        let text = std::env::var(name).ok();
+        text.and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
+    let pages = number("EVERFEED_PAGES", 1000);
     let past = Past {
         archives: pages,
-        posts: 20,
-        bytes: 5 << 10,
+        posts: number("EVERFEED_POSTS", 20),
+        bytes: number("EVERFEED_BYTES", 5 << 10),
         pause: Duration::ZERO,
     };
     let archives = past.document(0).len() * pages;
@@ -70,6 +71,7 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     let import = ImportSettings {
         serve_after_secs: 3600,
         page_gap_secs: 0,
+        loopback_gap_secs: 0,
         ..ImportSettings::default()
     };
     let url = Url::parse(&publisher.url("/feed")).unwrap();
@@ -108,5 +110,29 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
         mib(walked),
         begun.elapsed().as_secs_f64()
     );
+    store.close().await.unwrap();
+    drop(store);
+    let content = past.content_bytes() as f64;
+    println!("{content:.0} bytes of content");
+    let path = folder.path().join("everfeed.redb");
+    print_report("imported", &redb::report(&path).unwrap(), content);
+    redb::compact(&path).unwrap();
+    print_report("compacted", &redb::report(&path).unwrap(), content);
+    if let Some(folder) = std::env::var_os("EVERFEED_DOCUMENTS") {
+        for page in 0..=pages {
+            let file = std::path::Path::new(&folder).join(format!("{page:05}.xml"));
+            std::fs::write(file, past.document(page)).unwrap();
+        }
+    }
     assert!(times < TIMES_MAX, "{times:.1}");
+}
+
+/// Prints the bytes of a file by table, for each byte of content.
+fn print_report(when: &str, report: &StoreReport, content: f64) {
+    println!("{when}: {:.2}", report.bytes as f64 / content);
+    for table in report.tables.iter().filter(|table| table.rows > 0) {
+        let part = table.page_bytes as f64 / content;
+        println!("    {:<12} {:>8} rows {part:.3}", table.name, table.rows);
+    }
+    println!("    free {:.3}", report.free_bytes() as f64 / content);
 }

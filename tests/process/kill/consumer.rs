@@ -15,6 +15,8 @@ pub(crate) struct Mirror {
     items: BTreeMap<String, (f64, Value)>,
     cursors: BTreeSet<String>,
     pub(crate) pages: usize,
+    /// Times that it was read anew, because its cursor was `ahead`.
+    pub(crate) anew: usize,
 }
 
 impl PartialEq for Mirror {
@@ -100,7 +102,17 @@ impl Consumer {
             let mut last = String::new();
             loop {
                 match page(&client, &format!("{url}{last}")).await {
-                    Some(page) => {
+                    // What it holds is of another generation: it reads the feed anew.
+                    Some((_, true)) => {
+                        let mut mirror = held.lock().unwrap();
+                        let anew = mirror.anew + 1;
+                        *mirror = Mirror {
+                            anew,
+                            ..Mirror::default()
+                        };
+                        last.clear();
+                    }
+                    Some((page, false)) => {
                         held.lock().unwrap().apply(&page);
                         last = page["last_cursor"].as_str().unwrap().to_owned();
                     }
@@ -109,6 +121,11 @@ impl Consumer {
             }
         });
         Self { mirror, task }
+    }
+
+    /// The mirror as it is now.
+    pub(crate) fn now(&self) -> Mirror {
+        self.mirror.lock().unwrap().clone()
     }
 
     /// The mirror, once it holds what it should or no more time is left.
@@ -126,15 +143,18 @@ impl Consumer {
     }
 }
 
-/// A page, unless the other side is dead or not ready.
-async fn page(client: &reqwest::Client, url: &str) -> Option<Value> {
+/// A page, unless the other side is dead or not ready; true when the cursor is `ahead`.
+async fn page(client: &reqwest::Client, url: &str) -> Option<(Value, bool)> {
     let answer = client
         .get(url)
         .send()
         .await
         .ok()
         .filter(|answer| answer.status() == 200)?;
-    serde_json::from_slice(&answer.bytes().await.ok()?).ok()
+    let header = answer.headers().get("smart-feed-cursor");
+    let is_ahead = header.is_some_and(|value| value == "ahead");
+    let page = serde_json::from_slice(&answer.bytes().await.ok()?).ok()?;
+    Some((page, is_ahead))
 }
 
 /// An HTTP client that speaks to loopback only, straight.

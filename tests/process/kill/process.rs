@@ -58,6 +58,54 @@ impl Process {
         self.running.take().expect("it runs").kill();
     }
 
+    /// Runs a command that is killed after a time, if it takes so long, and once more to its end.
+    async fn killed_and_done(&self, arguments: &[&str], after: Duration) {
+        let command = || {
+            let mut command = std::process::Command::new(EVERFEED);
+            command.args(arguments).current_dir(self.place.folder());
+            command
+        };
+        let mut running = self.place.start_logging("commands", &mut command());
+        tokio::time::sleep(after).await;
+        running.kill();
+        let told = testkit::place::run(&mut command(), b"");
+        // It may have been done before the kill.
+        let is_done = told.code == 0 || told.err.contains("went on in");
+        assert!(is_done, "{arguments:?}: {}", told.all());
+    }
+
+    /// Compacts the store of a process that was killed.
+    pub(crate) async fn compact(&self, after: Duration) {
+        let arguments = ["store", "compact", "--file", "everfeed.redb"];
+        self.killed_and_done(&arguments, after).await;
+    }
+
+    /// Copies the store of a process that was killed to another file, and from there to its place.
+    pub(crate) async fn copy_away_and_back(&self, after: Duration) {
+        for [from, to] in [["everfeed", "other"], ["other", "everfeed"]] {
+            let (from, to) = (format!("{from}.redb"), format!("{to}.redb"));
+            self.killed_and_done(&["store", "copy", &from, &to], after)
+                .await;
+            for suffix in ["", ".made", ".mark", ".removed"] {
+                let _ = std::fs::remove_file(self.place.path(&format!("{from}{suffix}")));
+            }
+        }
+    }
+
+    /// Copies the store of the running process.
+    pub(crate) fn back_up(&self, file: &str) {
+        let file = self.place.path(file).display().to_string();
+        let told = self.place.run(EVERFEED, &["backup", &file]);
+        assert_eq!(told.code, 0, "{}", told.all());
+    }
+
+    /// Restores a backup in the place of the store of a process that was killed.
+    pub(crate) async fn restore(&self, file: &str, after: Duration) {
+        let config = self.place.file().display().to_string();
+        self.killed_and_done(&["restore", "--config", &config, file], after)
+            .await;
+    }
+
     /// Ends it in order, and starts it again for a moment.
     pub(crate) async fn restart(&mut self) {
         self.end().await;

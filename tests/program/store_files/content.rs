@@ -301,6 +301,7 @@ fn poll() -> PollState {
             deferred_until: Some(START),
             remark: Some("odd".into()),
             broken_since: None,
+            changed_running: 0,
             platform: Some(Detected {
                 platform: "wordpress".into(),
                 why: "the generator is WordPress".into(),
@@ -580,6 +581,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         attempts,
         on_behalf_of: None,
         scanned: None,
+        channel_t: None,
     };
     store
         .change_subscription(active, Some(progress))

@@ -31,7 +31,7 @@ fn check(answer: Result<(u16, &'static str), FetchError>, lenient: bool, expect:
     });
     let verdict = judge(&answer, Some("c1"), lenient, SystemTime::UNIX_EPOCH);
     let told = match verdict {
-        Verdict::Confirmed => "yes",
+        Verdict::Confirmed(_) => "yes",
         Verdict::Refused(_) => "no",
         Verdict::Later { .. } => "later",
         Verdict::Busy => "busy",

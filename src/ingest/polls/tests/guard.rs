@@ -191,6 +191,60 @@ async fn a_resource_is_there_to_change_with_every_poll() {
     );
 }
 
+// A pause, a line for the operator, and no flood; what it is in the end is taken.
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_changes_with_every_request_is_taken_every_ten_minutes() {
+    let house = House::new(|n, _| {
+        let n = n.min(200);
+        ready(ok(String::leak(format!("{n} degrees"))))
+    });
+    let spec = house.feed("weather", URL, 1, 3600).await;
+    let feed = spec.with(|feed| feed.format = crate::ingest::DocumentFormat::Resource);
+    let mut state = PollState::unpolled(URL);
+    let rev = async || house.store.feed(feed.no).await.unwrap().rev;
+    // Somebody makes us look every 10 seconds: half an hour.
+    for n in 1..=180 {
+        state = house.poll(&feed, &state).await.state;
+        if n == 10 {
+            assert_eq!((rev().await, state.document.remark.as_deref()), (10, None));
+        }
+        if n == 11 {
+            assert_eq!(rev().await, 10);
+            let wait = state.timetable.next_at.secs_since(house.context.now());
+            assert!((500..=700).contains(&wait), "{wait}");
+            assert!(
+                state
+                    .document
+                    .remark
+                    .as_deref()
+                    .unwrap()
+                    .contains("every request")
+            );
+        }
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    }
+    assert!((12..=13).contains(&rev().await), "{}", rev().await);
+    for _ in 0..200 {
+        state = house.poll(&feed, &state).await.state;
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    }
+    let item = house.store.page(crate::feed::page::PageQuery::all(
+        feed.no,
+        crate::feed::order::Order::MODIFIED,
+    ));
+    let crate::feed::item::Content::Live(entry) = &item.await.unwrap().items[0].content else {
+        panic!("alive")
+    };
+    assert!(
+        format!("{entry:?}").contains("200 degrees"),
+        "the last form is not lost"
+    );
+    assert_eq!(
+        state.document.changed_running, 0,
+        "it rests, and is taken at once again"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_reformatted_feed_leaves_the_event_in_one_observation_and_no_gap() {
     let house = House::new(|n, _| {

@@ -16,19 +16,19 @@ use crate::{
 };
 use std::fs;
 
-const LATER: Stamp = START.plus_secs(100_000);
+pub(super) const LATER: Stamp = START.plus_secs(100_000);
 
 /// A store with a backup of its first items, and what happened in it since.
-struct World {
-    folder: tempfile::TempDir,
+pub(super) struct World {
+    pub(super) folder: tempfile::TempDir,
     /// The cursor after the items of the backup.
-    known: String,
+    pub(super) known: String,
     /// The cursor after an edit that the backup does not hold.
-    lost: String,
+    pub(super) lost: String,
 }
 
 impl World {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = clock();
         let store = open(folder.path().join("store.redb"), clock.clone()).unwrap();
@@ -52,21 +52,21 @@ impl World {
         }
     }
 
-    fn store(&self) -> PathBuf {
+    pub(super) fn store(&self) -> PathBuf {
         self.folder.path().join("store.redb")
     }
 
-    fn backup(&self) -> PathBuf {
+    pub(super) fn backup(&self) -> PathBuf {
         self.folder.path().join("backup.redb")
     }
 
     /// The store as it opens at a later time.
-    fn opened(&self) -> Redb {
+    pub(super) fn opened(&self) -> Redb {
         open(self.store(), Arc::new(Manual::at(LATER.micros()))).unwrap()
     }
 }
 
-async fn list(store: &Redb, since: &str) -> Page {
+pub(super) async fn list(store: &Redb, since: &str) -> Page {
     let feed = store.feed_named("blog").await.unwrap().unwrap();
     store
         .page(PageQuery {
@@ -79,7 +79,7 @@ async fn list(store: &Redb, since: &str) -> Page {
 
 /// Checks a store that holds the backup: its cursors are good, later ones are ahead, and stay it
 /// when the feed goes on.
-async fn check_restored(world: &World, store: &Redb, when: &str) {
+pub(super) async fn check_restored(world: &World, store: &Redb, when: &str) {
     let feed = store.feed_named("blog").await.unwrap().unwrap();
     assert!(feed.lineage.generation() > Stamp::ZERO, "{when}");
     let page = list(store, &world.known).await;
@@ -254,6 +254,59 @@ async fn a_mark_that_is_missing_damaged_or_behind_is_written_anew_and_restores_n
         assert_eq!(list(&store, &world.lost).await.degraded, None);
         drop(store);
         assert_eq!(mark.read(), FoundMark::Read(newest));
+    }
+}
+
+#[tokio::test]
+async fn a_mark_that_cannot_be_written_is_no_reason_not_to_serve() {
+    let world = World::new().await;
+    let mark = world.folder.path().join("store.redb.mark");
+    let read_only = || {
+        let mut rights = fs::metadata(&mark).unwrap().permissions();
+        rights.set_readonly(true);
+        fs::set_permissions(&mark, rights).unwrap();
+    };
+    let folder = || {
+        fs::remove_file(&mark).unwrap();
+        fs::create_dir(&mark).unwrap();
+    };
+    let spoil: [&dyn Fn(); 2] = [&read_only, &folder];
+    for (spoil, n) in spoil.into_iter().zip(4..) {
+        spoil();
+        let store = world.opened();
+        assert_eq!(store.restored(), None);
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        store.commit(commit(&feed, vec![add(n)])).await.unwrap();
+        store.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_mark_from_the_future_or_of_another_store_restores_and_takes_t_nowhere() {
+    for is_foreign in [false, true] {
+        let world = World::new().await;
+        let mark = MarkFile::beside(&world.store());
+        let FoundMark::Read(newest) = mark.read() else {
+            panic!("{:?}", mark.read())
+        };
+        let ahead = crate::store::content_mark::ContentMark {
+            store: newest.store + u64::from(is_foreign),
+            commits: newest.commits + 5,
+            last_t: LATER.plus_secs(1000 * 365 * 86_400),
+            ..newest
+        };
+        mark.write_both(&ahead);
+        let store = world.opened();
+        let told = store.restored().expect("words for the operator");
+        assert_eq!(told.contains("not the store"), is_foreign, "{told}");
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        let done = store.commit(commit(&feed, vec![add(4)])).await.unwrap();
+        let t = done.stamped[0].1;
+        assert!(t < LATER.plus_secs(2 * 86_400), "{t}");
+        assert!(feed.lineage.generation() > Stamp::ZERO);
+        drop(store);
+        // Told once: the mark is the store's again.
+        assert_eq!(world.opened().restored(), None);
     }
 }
 

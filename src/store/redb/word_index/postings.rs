@@ -1,9 +1,12 @@
 //! Lists of stamps by term, packed into chunks that are rows of a table. Pure.
 //!
-//! A chunk is a row of lists, in the order of their terms: the difference to the term before (to
-//! that of the chunk's key for the first), the bytes of the list, and the list: its first stamp,
-//! and then the differences. All numbers are of seven bits a byte, the low ones first, as in
-//! LEB128.
+//! A chunk is the mark of its form, the first of its stamps, and a row of lists, in the order of
+//! their terms: the difference to the term before (to that of the chunk's key for the first), the
+//! bytes of the list, and the list: its first stamp less the first of the chunk, and then the
+//! differences. All numbers are of seven bits a byte, the low ones first, as in LEB128.
+//!
+//! Chunks of the first form have neither a mark nor a first stamp: they begin with the difference of
+//! their first term to itself, which is 0. They are read as before.
 
 use crate::{
     feed::{filter::index_terms::IndexTerm, stamp::Stamp},
@@ -13,6 +16,10 @@ use std::collections::BTreeMap;
 
 /// Bytes after which a chunk ends: with its key it fills a page of the file.
 const CHUNK_BYTES: usize = 3_500;
+
+/// The mark of a chunk whose stamps are written less the first of them. A rare word stands in a
+/// segment once: its stamp would take most of its bytes.
+const RELATIVE: u8 = 1;
 
 /// The stamps of each term.
 pub(super) type Postings = BTreeMap<IndexTerm, Vec<Stamp>>;
@@ -25,14 +32,19 @@ pub(super) fn packed(postings: &Postings) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     let mut last = IndexTerm(0);
     let mut list = Vec::new();
+    let firsts = postings.values().filter_map(|stamps| stamps.first());
+    let base = firsts.min().map_or(0, |first| first.micros());
     for (term, stamps) in postings.iter().filter(|(_, stamps)| !stamps.is_empty()) {
         list.clear();
-        put_stamps(&mut list, stamps);
+        put_stamps(&mut list, base, stamps);
         if chunks
             .last()
             .is_none_or(|(_, chunk)| chunk.len() + list.len() > CHUNK_BYTES)
         {
-            chunks.push((*term, Vec::with_capacity(CHUNK_BYTES)));
+            let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+            chunk.push(RELATIVE);
+            put(&mut chunk, base);
+            chunks.push((*term, chunk));
             last = *term;
         }
         if let Some((_, chunk)) = chunks.last_mut() {
@@ -51,10 +63,11 @@ pub(super) fn stamps_of(
     first: IndexTerm,
     chunk: &[u8],
 ) -> Result<Vec<Stamp>, StoreError> {
+    let (base, chunk) = opened(chunk)?;
     for row in lists(first, chunk) {
         let (found, list) = row?;
         if found == term {
-            return stamps(list);
+            return stamps(base, list);
         }
         if found > term {
             break;
@@ -71,9 +84,10 @@ pub(super) fn without(
 ) -> Result<Option<Vec<Chunk>>, StoreError> {
     let mut postings = Postings::new();
     let mut was_there = false;
+    let (base, chunk) = opened(chunk)?;
     for row in lists(first, chunk) {
         let (term, list) = row?;
-        let mut stamps = stamps(list)?;
+        let mut stamps = stamps(base, list)?;
         let before = stamps.len();
         stamps.retain(|stamp| *stamp != gone);
         was_there |= stamps.len() < before;
@@ -84,10 +98,20 @@ pub(super) fn without(
 
 /// Holds a chunk against its form.
 pub(in crate::store::redb) fn check(first: IndexTerm, chunk: &[u8]) -> Result<(), StoreError> {
-    lists(first, chunk).try_for_each(|row| row.and_then(|(_, list)| stamps(list).map(drop)))
+    let (base, chunk) = opened(chunk)?;
+    lists(first, chunk).try_for_each(|row| row.and_then(|(_, list)| stamps(base, list).map(drop)))
 }
 
-/// The lists of a chunk, with their terms.
+/// What the stamps of a chunk are added to, and its lists.
+pub(super) fn opened(chunk: &[u8]) -> Result<(u64, &[u8]), StoreError> {
+    let Some((&RELATIVE, mut lists)) = chunk.split_first() else {
+        return Ok((0, chunk));
+    };
+    let base = take(&mut lists).ok_or_else(cut_short)?;
+    Ok((base, lists))
+}
+
+/// The lists of an opened chunk, with their terms.
 pub(super) fn lists(
     first: IndexTerm,
     chunk: &[u8],
@@ -111,18 +135,18 @@ pub(super) fn lists(
     })
 }
 
-fn put_stamps(out: &mut Vec<u8>, stamps: &[Stamp]) {
-    let mut last = 0;
+fn put_stamps(out: &mut Vec<u8>, base: u64, stamps: &[Stamp]) {
+    let mut last = base;
     for stamp in stamps {
         put(out, stamp.micros() - last);
         last = stamp.micros();
     }
 }
 
-/// The stamps of a list.
-pub(super) fn stamps(mut list: &[u8]) -> Result<Vec<Stamp>, StoreError> {
+/// The stamps of a list of a chunk.
+pub(super) fn stamps(base: u64, mut list: &[u8]) -> Result<Vec<Stamp>, StoreError> {
     let mut stamps = Vec::new();
-    let mut last = 0_u64;
+    let mut last = base;
     while !list.is_empty() {
         last = take(&mut list)
             .and_then(|more| last.checked_add(more))
@@ -204,10 +228,29 @@ mod tests {
             for (first, chunk) in packed(&postings) {
                 let Some(left) = without(gone, first, &chunk).unwrap() else { continue };
                 for (first, chunk) in left {
-                    for row in lists(first, &chunk) {
-                        prop_assert!(!stamps(row.unwrap().1).unwrap().contains(&gone));
+                    let (base, chunk) = opened(&chunk).unwrap();
+                    for row in lists(first, chunk) {
+                        prop_assert!(!stamps(base, row.unwrap().1).unwrap().contains(&gone));
                     }
                 }
+            }
+        }
+
+        #[test]
+        fn chunks_of_the_first_form_are_read(postings in postings()) {
+            let mut chunk = Vec::new();
+            let first = postings.keys().next().copied().unwrap_or(IndexTerm(0));
+            let mut last = first;
+            for (term, stamps) in &postings {
+                let mut list = Vec::new();
+                put_stamps(&mut list, 0, stamps);
+                put(&mut chunk, u64::from(term.0 - last.0));
+                put(&mut chunk, list.len() as u64);
+                chunk.extend(list);
+                last = *term;
+            }
+            for (term, stamps) in &postings {
+                prop_assert_eq!(&stamps_of(*term, first, &chunk).unwrap(), stamps);
             }
         }
 

@@ -45,10 +45,11 @@ fn indexed(rig: Rig) -> (Vec<Segment>, Vec<Stamp>) {
         .unwrap()
     {
         let (key, chunk) = row.unwrap();
-        for list in postings::lists(term_of(key.value()), chunk.value()) {
+        let (base, lists) = postings::opened(chunk.value()).unwrap();
+        for list in postings::lists(term_of(key.value()), lists) {
             let (term, list) = list.unwrap();
             if term != CHANGED {
-                stamps.extend(postings::stamps(list).unwrap());
+                stamps.extend(postings::stamps(base, list).unwrap());
             }
         }
     }

@@ -12,12 +12,14 @@ use crate::{
     telemetry::Metrics,
     xmpp::{
         Config, Parts,
-        component::Component,
-        element::Element,
-        frames::{Frame, FrameReader},
-        ns,
-        stream::AnyConnection,
-        supervisor::Connect,
+        component::{
+            Component,
+            element::Element,
+            frames::{Frame, FrameReader},
+            ns,
+            stream::AnyConnection,
+            supervisor::Connect,
+        },
     },
 };
 use sha1::{Digest as _, Sha1};

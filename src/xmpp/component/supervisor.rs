@@ -4,8 +4,7 @@
 use super::{
     element::Element,
     frames::Frame,
-    pace::Paces,
-    parts::ConnectionState,
+    pace::Flow,
     push,
     service::Service,
     stanza::{Received, Request},
@@ -13,8 +12,11 @@ use super::{
     stream::{self, AnyConnection, OpenStream, Outbox, StreamEnd},
     subscribers::Subscribers,
 };
-use crate::{clock::Clock, feed::stamp::Stamp, secret::Secret, telemetry::Metrics};
+use crate::{
+    clock::Clock, feed::stamp::Stamp, secret::Secret, telemetry::Metrics, xmpp::ConnectionState,
+};
 use futures_util::future::BoxFuture;
+use jid::BareJid;
 use std::{io, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
@@ -197,13 +199,13 @@ impl Supervisor {
 
     /// Answers what comes, until the stream ends.
     async fn answer_all(&self, mut incoming: mpsc::Receiver<Frame>, outbox: &Outbox) {
-        let mut under_way: JoinSet<String> = JoinSet::new();
-        let mut paces = Paces::default();
+        let mut under_way: JoinSet<BareJid> = JoinSet::new();
+        let mut flow = Flow::new(ANSWERS_MAX);
         loop {
             let frame = tokio::select! {
                 Some(ended) = under_way.join_next() => {
                     if let Ok(address) = ended {
-                        paces.ended(&address);
+                        flow.ended(&address);
                     }
                     continue;
                 }
@@ -228,7 +230,9 @@ impl Supervisor {
                 }
                 Received::Bounce(bounce) => {
                     self.metrics.xmpp_push("bounced");
-                    self.subscribers.note_bounce(&bounce.from, &bounce.failure);
+                    let now = Stamp::from_micros(self.clock.now_us());
+                    self.subscribers
+                        .note_bounce(&bounce.from, &bounce.failure, now);
                     continue;
                 }
                 Received::Nothing => continue,
@@ -236,7 +240,7 @@ impl Supervisor {
             let refused = if is_whole {
                 let address = request.from.to_bare();
                 self.subscribers.note_seen(address.as_str());
-                let is_admitted = paces.admits(address.as_str(), Instant::now());
+                let is_admitted = flow.admits(&address, Instant::now());
                 (!is_admitted)
                     .then(|| StanzaError::BUSY.saying("too many requests; try again soon"))
             } else {
@@ -258,7 +262,7 @@ impl Supervisor {
     }
 
     /// Answers a request; the address that asked.
-    fn answered(&self, request: Request, outbox: Outbox) -> impl Future<Output = String> + use<> {
+    fn answered(&self, request: Request, outbox: Outbox) -> impl Future<Output = BareJid> + use<> {
         let (service, metrics) = (self.service.clone(), self.metrics.clone());
         async move {
             let answer: Element = service.answer(&request).await;
@@ -269,7 +273,7 @@ impl Supervisor {
             });
             // Whoever asked asks again where the stream has ended.
             let _ = outbox.answer(&answer).await;
-            request.from.to_bare().to_string()
+            request.from.to_bare()
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Connections to the server: TCP, and TLS over it where the server has it; not the stream.
 
-use super::{config::Config, stream::AnyConnection, supervisor::Connect};
+use super::{stream::AnyConnection, supervisor::Connect};
+use crate::xmpp::Config;
 use hyper_rustls::ConfigBuilderExt as _;
 use rustls::{
     ClientConfig, RootCertStore,

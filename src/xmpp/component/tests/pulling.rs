@@ -4,9 +4,12 @@ use super::rig::{ALICE, Answer, Rig, SERVICE, config, error};
 use crate::{
     feed::{order::Order, reconcile::Change},
     readers::testing::{ReaderRig, add, add_titled, delete, edit, id},
-    xmpp::{Config, element::Element, ns},
+    xmpp::{
+        Config,
+        component::{disco::URI_FIELD, element::Element, ns},
+    },
 };
-use everfeed_adapters::{Body, Text};
+use everfeed_adapters::{Body, Text, TextKind};
 use std::sync::Arc;
 
 /// The cursors of all items in an order of change or of first sight.
@@ -46,7 +49,7 @@ fn vars(query: &Element) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn the_service_and_its_nodes_say_what_they_are() {
-    // XMPP-10, XMPP-11, XMPP-12, XMPP-62.
+    // XMPP-10, XMPP-11, XMPP-12, XMPP-61, XMPP-62.
     let mut rig = Rig::of(3).await;
     rig.readers.entitle("My <b>blog").await;
     let info = format!("<query xmlns='{}'/>", ns::DISCO_INFO);
@@ -97,6 +100,9 @@ async fn the_service_and_its_nodes_say_what_they_are() {
     assert_eq!(field("pubsub#type"), ns::SOCIAL_FEED);
     assert_eq!(field("pubsub#access_model"), "open");
     assert_eq!(field("pubsub#num_subscribers"), "0");
+    // XMPP-61.
+    let uri = format!("xmpp:{SERVICE}?;node=blog%3Forder%3Dmodified");
+    assert_eq!(field(URI_FIELD), uri);
     assert_eq!(field("pubsub#notify_retract"), "1");
     assert_eq!(field("pubsub#max_items"), "max");
     let headers = rig
@@ -412,6 +418,46 @@ async fn an_item_is_one_atom_entry_and_a_tombstone_a_stripped_one() {
     let page = empty.items("blog", "").await;
     assert!(page.ids().is_empty() && page.told("first").is_none());
     assert_eq!(page.told("count").as_deref(), Some("0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_a_feed_holds_is_well_formed_in_a_stanza() {
+    // P6 of the brief: the server ends the stream of who sends it anything else. Our own server here
+    // reads as strictly.
+    let bad = [
+        "\u{1}\u{b}\u{fffe}",
+        "<!-- a comment --> &nbsp; &amp; ]]>",
+        "<!DOCTYPE x [<!ENTITY y 'z'>]><x>&y;</x>",
+        "<a:b xmlns:a='urn:x'><c/></a:b>",
+        "</entry></item></items></pubsub></iq></stream:stream>",
+        "<?xml version='1.0'?><?php echo 1 ?>",
+    ];
+    let mut rig = Rig::of(0).await;
+    rig.subscribe("blog", ALICE).await;
+    let post = |(n, text): (u32, &str)| {
+        let Change::Put(mut put) = add_titled(n, text) else {
+            unreachable!("a post is put");
+        };
+        Arc::make_mut(&mut put.entry).content = Some(Body {
+            text: Text {
+                value: text.into(),
+                kind: TextKind::Html,
+                ..Text::plain("")
+            },
+            ..Body::default()
+        });
+        Change::Put(put)
+    };
+    rig.change((1..).zip(bad).map(post).collect()).await;
+    for _ in bad {
+        assert!(rig.server.pushed().await.has_entry);
+    }
+    let page = rig.items("blog", "").await;
+    assert_eq!(page.ids().len(), bad.len());
+    let deep = add_titled(90, &"<b>".repeat(50_000));
+    rig.change(vec![deep]).await;
+    assert!(rig.server.pushed().await.has_entry);
+    assert_eq!(rig.component.state().streams, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! The stream: its handshake, its ends, and the next one.
 
 use super::rig::{Rig, SERVICE, config, error};
-use crate::{readers::testing::ReaderRig, xmpp::ns};
+use crate::{readers::testing::ReaderRig, xmpp::component::ns};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -58,6 +58,96 @@ async fn each_refusal_is_told_in_plain_words_and_is_not_tried_at_once() {
         assert!(began.elapsed() <= Duration::from_secs(60), "{condition}");
         sleep(Duration::from_millis(10)).await;
         assert_eq!(rig.component.state().fault, None, "{condition}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_error_of_a_stream_at_the_handshake_is_told_and_never_spins() {
+    // XMPP-3; RFC 6120 section 4.9.3.
+    const CONDITIONS: [&str; 25] = [
+        "bad-format",
+        "bad-namespace-prefix",
+        "conflict",
+        "connection-timeout",
+        "host-gone",
+        "host-unknown",
+        "improper-addressing",
+        "internal-server-error",
+        "invalid-from",
+        "invalid-namespace",
+        "invalid-xml",
+        "not-authorized",
+        "not-well-formed",
+        "policy-violation",
+        "remote-connection-failed",
+        "reset",
+        "resource-constraint",
+        "restricted-xml",
+        "see-other-host",
+        "system-shutdown",
+        "undefined-condition",
+        "unsupported-encoding",
+        "unsupported-feature",
+        "unsupported-stanza-type",
+        "unsupported-version",
+    ];
+    let mut rig = rig().await;
+    for (at, condition) in CONDITIONS.into_iter().enumerate() {
+        let mut server = rig.connected().await;
+        // Before the stream is open, and in the place of the answer to the handshake.
+        if at % 2 == 0 {
+            server.open().await;
+        }
+        let head = format!(
+            "<stream:stream xmlns='{}' xmlns:stream='{}' id='x'>",
+            ns::COMPONENT,
+            ns::STREAM
+        );
+        let head = if at % 2 == 0 { "" } else { &head };
+        let error = stream_error(condition);
+        server.send(&format!("{head}{error}")).await;
+        sleep(Duration::from_millis(50)).await;
+        let state = rig.component.state();
+        let fault = state.fault.unwrap_or_default();
+        assert!(!state.is_online && fault.contains(condition), "{fault}");
+    }
+    let began = Instant::now();
+    let mut tries = 0;
+    while began.elapsed() < Duration::from_secs(600) {
+        let mut server = rig.connected().await;
+        server.open().await;
+        server.send(&stream_error("undefined-condition")).await;
+        tries += 1;
+    }
+    assert!(tries <= 13, "{tries}: once a minute");
+    rig.accept().await;
+    sleep(Duration::from_millis(10)).await;
+    assert!(rig.component.state().is_online);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_sends_byte_by_byte_is_served_and_one_that_cuts_a_stanza_loses_nothing_else()
+{
+    // XMPP-4, XMPP-6.
+    let mut rig = Rig::of(1).await;
+    let ping = |id: &str| {
+        format!(
+            "<iq type='get' id='{id}' from='a@b' to='{SERVICE}'><ping xmlns='{}'/></iq>",
+            ns::PING
+        )
+    };
+    for byte in ping("slow").chars() {
+        rig.server.send(&byte.to_string()).await;
+        sleep(Duration::from_millis(400)).await;
+    }
+    assert_eq!(error(&rig.server.answer("slow").await), "");
+    let whole = ping("cut");
+    for end in [1, 5, whole.len() / 2, whole.len() - 1] {
+        rig.server.send(&whole[..end]).await;
+        drop(std::mem::replace(&mut rig.server, rig_nobody()));
+        rig.accept().await;
+        let answer = rig.get(&format!("<ping xmlns='{}'/>", ns::PING)).await;
+        assert_eq!(error(&answer), "", "cut at {end}");
     }
 }
 

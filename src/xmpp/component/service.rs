@@ -122,15 +122,15 @@ impl Service {
         }
         let seen = self.seen(request, name)?;
         let record = self.store.feed(seen.view.feed).await.map_err(of_store)?;
+        let uri = seen.node.uri(&self.jid);
         let text = |text: &Option<_>| text.as_ref().map(|text| words(text).into_owned());
         let facts = NodeFacts {
             title: text(&record.metadata.title).unwrap_or_else(|| seen.node.feed.clone()),
             description: text(&record.metadata.description),
             is_private: seen.feed.settings.is_private(),
             has_payload: seen.node.has_payload,
-            subscribers: self
-                .subscribers
-                .count_of(seen.feed.no, &seen.node.uri(&self.jid)),
+            subscribers: self.subscribers.count_of(seen.feed.no, &uri),
+            uri,
         };
         Ok(disco::node(name, &facts))
     }

@@ -11,6 +11,8 @@ pub(super) struct NodeFacts {
     pub(super) is_private: bool,
     pub(super) has_payload: bool,
     pub(super) subscribers: usize,
+    /// The URI of the node.
+    pub(super) uri: String,
 }
 
 /// Features of the service, beside who may read. Only what is true stands here (XMPP-10).
@@ -33,6 +35,10 @@ const FEATURES: [&str; 14] = [
 
 /// The headers of pushes (XMPP-12).
 pub(super) const HEADERS: [&str; 3] = ["TotalItems", "PreviousCursor", "LastCursor"];
+
+/// The field of the URI of a node (XMPP-61). A name that is not registered has its namespace in it
+/// (XEP-0068).
+pub(super) const URI_FIELD: &str = "{http://fanout.org/protocol/atom}uri";
 
 /// The node that lists the headers.
 pub(super) const SHIM_NODE: &str = ns::SHIM;
@@ -99,6 +105,7 @@ fn meta_data(facts: &NodeFacts) -> Element {
         .holding(field("pubsub#deliver_payloads", payload))
         .holding(field("pubsub#persist_items", "1"))
         .holding(field("pubsub#send_last_published_item", "never"))
+        .holding(field(URI_FIELD, &facts.uri))
 }
 
 /// The headers that pushes have.

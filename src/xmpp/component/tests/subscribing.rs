@@ -7,9 +7,11 @@ use crate::{
     store::{Subscriptions as _, listing},
     xmpp::{
         Config,
-        element::Element,
-        ns,
-        subscribers::{BARE_LEASE_SECS, FULL_LEASE_SECS},
+        component::{
+            element::Element,
+            ns,
+            subscribers::{BARE_LEASE_SECS, FULL_LEASE_SECS},
+        },
     },
 };
 use futures_util::TryStreamExt as _;
@@ -134,11 +136,12 @@ async fn only_ones_own_subscription_can_be_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_are_limits_for_one_address_and_for_all() {
+async fn there_are_limits_for_one_address_for_one_domain_and_for_all() {
     // XMPP-45.
     let few = Config {
         subscriptions_max: 4,
         subscriptions_per_jid_max: 2,
+        subscriptions_per_domain_max: 2,
         ..config()
     };
     let mut rig = Rig::with(few, 1).await;
@@ -146,15 +149,18 @@ async fn there_are_limits_for_one_address_and_for_all() {
     assert_eq!(error(&rig.subscribe("blog", BARE).await), "");
     assert_eq!(error(&rig.subscribe("blog", ALICE).await), "");
     assert_eq!(error(&rig.subscribe("blog?q=x", BARE).await), full);
+    let other = subscribe("blog", "bob@example.net");
+    let other = rig.ask_as("bob@example.net", "set", &other).await;
+    assert_eq!(error(&other), full, "another of the same domain");
     // What is there already is told again all the same.
     assert_eq!(error(&rig.subscribe("blog", BARE).await), "");
-    for (jid, expect) in [("a@x", ""), ("b@x", ""), ("c@x", full)] {
+    for (jid, expect) in [("a@x", ""), ("b@y", ""), ("c@z", full)] {
         let answer = rig.ask_as(jid, "set", &subscribe("blog", jid)).await;
         assert_eq!(error(&answer), expect, "{jid}");
     }
     rig.set(&unsubscribe("blog", BARE)).await;
     assert_eq!(
-        error(&rig.ask_as("c@x", "set", &subscribe("blog", "c@x")).await),
+        error(&rig.ask_as("c@z", "set", &subscribe("blog", "c@z")).await),
         ""
     );
 }
@@ -206,6 +212,12 @@ async fn a_resource_is_asked_before_its_lease_ends_and_one_that_is_gone_ends() {
         }
         asked += 1;
         assert!(iq.child(ns::PING, "ping").is_some());
+        // Whoever answers for another is not heard.
+        let spoofed = format!(
+            "<iq type='error' id='{id}' from='mallory@example.org/x' to='{SERVICE}'><error type='cancel'><service-unavailable xmlns='{}'/></error></iq>",
+            ns::STANZA_ERROR
+        );
+        rig.server.send(&spoofed).await;
         let answer = match to {
             ALICE => format!("<iq type='result' id='{id}' from='{to}' to='{SERVICE}'/>"),
             "alice@example.net/gone" => format!(

@@ -7,7 +7,7 @@ use crate::{
     catalog::ShowRule,
     feed::filter::Filter,
     readers::testing::{ReaderRig, add_titled, id},
-    xmpp::{frames::STANZA_BYTES_MAX, ns},
+    xmpp::component::{frames::STANZA_BYTES_MAX, ns},
 };
 
 fn pubsub(rest: &str) -> String {
@@ -194,6 +194,35 @@ async fn one_address_that_floods_is_slowed_and_others_are_answered() {
     assert!((190..300).contains(&refused), "{refused}");
     let bob = rig.ask_as("bob@example.net", "get", &ping).await;
     assert_eq!(error(&bob), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_domain_that_floods_is_slowed_and_others_are_answered() {
+    // Section 7 of the brief: flow. No address of it asks for more than its own share.
+    let mut rig = Rig::of(3).await;
+    let ping = format!("<ping xmlns='{}'/>", ns::PING);
+    let mut refused = 0;
+    for round in 0..15 {
+        let mut flood = String::new();
+        for n in 0..200 {
+            flood += &format!(
+                "<iq type='get' id='f{n}' from='u{round}-{n}@flood.example/x' to='{SERVICE}'>{ping}</iq>"
+            );
+        }
+        rig.server.send(&flood).await;
+        for _ in 0..200 {
+            let words = error(&rig.server.next().await);
+            assert!(
+                words.is_empty() || words == "wait resource-constraint",
+                "{words}"
+            );
+            refused += usize::from(!words.is_empty());
+        }
+        let bob = rig.ask_as("bob@example.net", "get", &ping).await;
+        assert_eq!(error(&bob), "", "{round}");
+    }
+    assert!((1_900..3_000).contains(&refused), "{refused}");
+    assert_eq!(rig.component.state().streams, 1);
 }
 
 #[tokio::test(start_paused = true)]

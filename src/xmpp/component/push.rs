@@ -140,6 +140,7 @@ impl Pusher {
                         self.subscribers.end_for(&subscriber, why).await;
                     }
                     self.look_at(&mut plan, self.subscribers.take_new()).await;
+                    self.retry(&mut plan).await;
                 }
                 Some(moved) = plan.moves.next() => plan.note(moved),
                 _ = leases.tick() => self.keep_leases().await,
@@ -205,6 +206,35 @@ impl Pusher {
         }
     }
 
+    /// Makes due what is read for subscriptions that the operator wants tried, and asks their
+    /// addresses whether they are there.
+    async fn retry(&self, plan: &mut Plan) {
+        for subscriber in self.subscribers.take_retried() {
+            plan.due.extend(plan.read_for.get(&subscriber.no));
+            self.ask(&subscriber).await;
+        }
+    }
+
+    /// Asks an address whether it is there, while there is a stream. A bare one is answered for by
+    /// its server.
+    async fn ask(&self, subscriber: &Subscriber) {
+        let Some(outbox) = self.outbox.borrow().clone() else {
+            return;
+        };
+        if subscriber.jid.is_full() {
+            let id = probe_id(subscriber.no);
+            let question = stream::ping(&self.jid, subscriber.jid.as_str(), &id);
+            // With the next stream everything is due again.
+            let _ = outbox.answer(&question).await;
+        }
+    }
+
+    /// The head of the feed that is read for a subscriber.
+    pub(super) fn head_for(&self, subscriber: &Subscriber) -> Option<Head> {
+        let read = self.read_for(&self.gate.catalog.snapshot(), subscriber)?;
+        self.notify.head(read)
+    }
+
     /// Ends what is over, and asks addresses whether they are there.
     async fn keep_leases(&self) {
         let now = Stamp::from_micros(self.clock.now_us());
@@ -214,15 +244,8 @@ impl Pusher {
                 .end_for(subscriber, "its lease is over")
                 .await;
         }
-        let Some(outbox) = self.outbox.borrow().clone() else {
-            return;
-        };
         for subscriber in &leases.to_ask {
-            let id = probe_id(subscriber.no);
-            let question = stream::ping(&self.jid, subscriber.jid.as_str(), &id);
-            if outbox.answer(&question).await.is_err() {
-                return;
-            }
+            self.ask(subscriber).await;
         }
     }
 
@@ -263,6 +286,8 @@ impl Pusher {
         outbox: &Outbox,
     ) -> Result<(), PushFault> {
         let catalog = self.gate.catalog.snapshot();
+        // What comes in from here on is looked at with the next move.
+        let head = self.notify.head(feed);
         let mut groups: HashMap<Group, Vec<Subscriber>> = HashMap::new();
         for subscriber in self.subscribers.those(numbers) {
             // Once more at the moment of the push (XMPP-56).
@@ -293,6 +318,11 @@ impl Pusher {
                 }
             };
             self.send(&behind, &subscribers, outbox).await?;
+            for subscriber in &subscribers {
+                let through = head.map(|head| head.last_t);
+                self.subscribers
+                    .change(subscriber.no, |it| it.through = through);
+            }
         }
         Ok(())
     }
@@ -420,6 +450,7 @@ impl Pusher {
             to: to.to_owned(),
             on_behalf_of: None,
             scanned: behind.looked.clone(),
+            channel_t: None,
         };
         let all = subscribers.iter().map(acknowledged).collect();
         let moved = match self.store.acknowledge(all).await {
@@ -429,6 +460,7 @@ impl Pusher {
                 vec![false; subscribers.len()]
             }
         };
+        let now = Stamp::from_micros(self.clock.now_us());
         for (subscriber, moved) in subscribers.iter().zip(moved) {
             let mut saved = Some(to.to_owned());
             if !moved {
@@ -443,6 +475,7 @@ impl Pusher {
             }
             self.subscribers.change(subscriber.no, |it| {
                 it.acked = Some(to.to_owned());
+                it.written_at = Some(now);
                 it.looked.clone_from(&behind.looked);
                 it.saved = saved;
             });
@@ -450,7 +483,7 @@ impl Pusher {
     }
 
     /// An id that no message before had.
-    fn message_id(&self) -> String {
+    pub(super) fn message_id(&self) -> String {
         let count = self.messages.fetch_add(1, Ordering::Relaxed);
         format!("{:x}-{count:x}", self.nonce)
     }

@@ -2,6 +2,7 @@
 
 mod rig;
 
+mod operating;
 mod pulling;
 mod pushing;
 mod refusing;

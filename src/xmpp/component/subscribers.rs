@@ -53,6 +53,12 @@ pub(super) struct Subscriber {
     /// The cursor up to which a filter hid everything behind that.
     pub(super) looked: Option<String>,
     pub(super) lease_until: Stamp,
+    /// The last T of its feed when it was last sent everything.
+    pub(super) through: Option<Stamp>,
+    /// Time at which something was last written to it, since the start.
+    pub(super) written_at: Option<Stamp>,
+    /// The last message that came back, and when, until it is heard of again.
+    pub(super) bounced: Option<(Failure, Stamp)>,
     bounces: u32,
     /// Time of the last question whether the address is there.
     pub(super) probed_at: Option<Stamp>,
@@ -63,6 +69,7 @@ pub(super) struct Subscriber {
 pub(super) struct Room {
     pub(super) subscriptions_max: usize,
     pub(super) per_jid_max: usize,
+    pub(super) per_domain_max: usize,
 }
 
 /// All subscriptions.
@@ -83,6 +90,10 @@ struct Table {
     by_feed: HashMap<FeedNo, HashSet<SubscriptionNo>>,
     /// Feeds with new subscriptions.
     new_of: HashSet<FeedNo>,
+    /// Subscriptions that the operator wants tried.
+    retried: Vec<SubscriptionNo>,
+    /// Subscriptions of addresses at each domain.
+    by_domain: HashMap<String, HashSet<SubscriptionNo>>,
     /// Bare addresses that asked for something.
     seen: HashSet<String>,
     ending: Vec<(SubscriptionNo, &'static str)>,
@@ -97,6 +108,8 @@ impl Table {
         self.by_key.insert(key_of(&subscriber), Some(no));
         let bare = subscriber.jid.to_bare().to_string();
         self.by_bare.entry(bare).or_default().insert(no);
+        let domain = subscriber.jid.domain().to_string();
+        self.by_domain.entry(domain).or_default().insert(no);
         self.by_feed.entry(subscriber.feed).or_default().insert(no);
         self.new_of.insert(subscriber.feed);
         self.all.insert(no, subscriber);
@@ -107,6 +120,8 @@ impl Table {
         self.by_key.remove(&key_of(&subscriber));
         let bare = subscriber.jid.to_bare().to_string();
         take_out(&mut self.by_bare, &bare, no);
+        let domain = subscriber.jid.domain().to_string();
+        take_out(&mut self.by_domain, &domain, no);
         take_out(&mut self.by_feed, &subscriber.feed, no);
         Some(subscriber)
     }
@@ -215,7 +230,11 @@ impl Subscribers {
             }
             let bare = wish.jid.to_bare().to_string();
             let of_bare = table.by_bare.get(&bare).map_or(0, HashSet::len);
-            if of_bare >= self.room.per_jid_max || table.by_key.len() >= self.room.subscriptions_max
+            let of_domain = table.by_domain.get(wish.jid.domain().as_str());
+            let of_domain = of_domain.map_or(0, HashSet::len);
+            if of_bare >= self.room.per_jid_max
+                || of_domain >= self.room.per_domain_max
+                || table.by_key.len() >= self.room.subscriptions_max
             {
                 return Err(StanzaError::TOO_MANY_SUBSCRIPTIONS);
             }
@@ -322,6 +341,35 @@ impl Subscribers {
         found
     }
 
+    /// The subscriptions of addresses at a domain.
+    pub(super) fn of_domain(&self, domain: &str) -> Vec<SubscriptionNo> {
+        let table = self.lock();
+        let numbers = table.by_domain.get(domain).into_iter().flatten();
+        numbers.copied().collect()
+    }
+
+    /// Forgets what came back from an address, and notes that it is to be tried. False when there is
+    /// no such subscription.
+    pub(super) fn retry(&self, no: SubscriptionNo) -> bool {
+        let mut table = self.lock();
+        let Some(subscriber) = table.all.get_mut(&no) else {
+            return false;
+        };
+        (subscriber.bounces, subscriber.bounced) = (0, None);
+        table.retried.push(no);
+        drop(table);
+        self.bell.notify_one();
+        true
+    }
+
+    /// The subscriptions that the operator wants tried, since the last call.
+    pub(super) fn take_retried(&self) -> Vec<Subscriber> {
+        let mut table = self.lock();
+        let retried = std::mem::take(&mut table.retried);
+        let known = retried.iter();
+        known.filter_map(|no| table.all.get(no).cloned()).collect()
+    }
+
     /// The number of subscriptions to a node.
     pub(super) fn count_of(&self, feed: FeedNo, topic: &str) -> usize {
         let table = self.lock();
@@ -390,7 +438,7 @@ impl Subscribers {
 
     // Decides: When does a message that came back end a subscription?
     /// Notes that a message to an address came back (XMPP-59).
-    pub(super) fn note_bounce(&self, from: &Jid, failure: &Failure) {
+    pub(super) fn note_bounce(&self, from: &Jid, failure: &Failure, now: Stamp) {
         let conditions = [
             "item-not-found",
             "gone",
@@ -411,6 +459,7 @@ impl Subscribers {
                 continue;
             };
             subscriber.bounces += 1;
+            subscriber.bounced = Some((failure.clone(), now));
             if is_final {
                 ending.push((*no, "its server says that there is no such address"));
             } else if subscriber.bounces >= BOUNCES_MAX {
@@ -468,7 +517,7 @@ impl Subscribers {
                 };
                 let left = subscriber.lease_until.secs_since(now);
                 if is_seen {
-                    subscriber.bounces = 0;
+                    (subscriber.bounces, subscriber.bounced) = (0, None);
                 }
                 if is_seen && left < secs - secs / 30 {
                     subscriber.lease_until = now.plus_secs(secs);
@@ -565,6 +614,9 @@ fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Optio
         saved: progress.acked.clone(),
         looked: progress.scanned.clone(),
         lease_until: lease.until,
+        through: None,
+        written_at: None,
+        bounced: None,
         bounces: 0,
         probed_at: None,
     })

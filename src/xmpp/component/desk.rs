@@ -1,0 +1,88 @@
+//! What the operator sees of a subscription and does with one; not how it is pushed to.
+
+use super::{
+    Component,
+    notice::{self, Envelope},
+    subscribers::Subscriber,
+};
+use crate::{
+    feed::cursor::Toc,
+    store::{StoreError, SubscriptionNo},
+    xmpp::{EndedSubscription, SubscriptionState},
+};
+
+impl Component {
+    /// State of a subscription; `None` when there is none of this number.
+    pub fn subscription(&self, number: u64) -> Option<SubscriptionState> {
+        let subscriber = self.subscriber(number)?;
+        let fault = (!self.state().is_online).then(|| NO_STREAM.to_owned());
+        let bounced = subscriber.bounced.as_ref();
+        let bounced = bounced.map(|(failure, _)| format!("it came back: {}", failure.condition));
+        let is_failing = fault.is_some() || bounced.is_some();
+        let written = subscriber.written_at.map(|_| "taken".to_owned());
+        let bounced_at = subscriber.bounced.as_ref().map(|(_, at)| *at);
+        Some(SubscriptionState {
+            is_failing,
+            lag_secs: self.lag_secs(&subscriber),
+            last_answer: fault.or(bounced).or(written),
+            answered_at: bounced_at.or(subscriber.written_at),
+        })
+    }
+
+    /// Seconds between the newest change of what is read for a subscriber and the last one that was
+    /// looked at for it.
+    fn lag_secs(&self, subscriber: &Subscriber) -> Option<u64> {
+        let head = self.pusher.head_for(subscriber)?;
+        let acked = || Toc::parse(subscriber.acked.as_deref()?)?.t.stamp();
+        let through = subscriber.through.or_else(acked)?;
+        Some(head.last_t.secs_since(through))
+    }
+
+    /// Forgets what came back from an address, asks it if it is there, and pushes what is due to it.
+    /// False when there is none of this number.
+    pub fn retry(&self, number: u64) -> bool {
+        self.supervisor.subscribers.retry(SubscriptionNo(number))
+    }
+
+    /// Ends a subscription, and tells its subscriber while there is a stream. `None` when there is
+    /// none of this number.
+    pub async fn end(&self, number: u64) -> Result<Option<EndedSubscription>, StoreError> {
+        let Some(subscriber) = self.subscriber(number) else {
+            return Ok(None);
+        };
+        self.supervisor.subscribers.end(subscriber.no).await?;
+        let outbox = self.pusher.outbox.borrow().clone();
+        let Some(outbox) = outbox else {
+            return Ok(Some(EndedSubscription::Untold));
+        };
+        let (to, id) = (subscriber.jid.to_string(), self.pusher.message_id());
+        let envelope = Envelope {
+            from: &self.jid,
+            to: &to,
+            id: &id,
+        };
+        let told = outbox.push(notice::ended(envelope, &subscriber.node)).await;
+        Ok(Some(match told {
+            Ok(()) => EndedSubscription::Told,
+            Err(_) => EndedSubscription::Untold,
+        }))
+    }
+
+    /// Removes every subscription of addresses at a domain, and says nothing to them; tells how many
+    /// there were.
+    pub async fn forget(&self, domain: &str) -> Result<usize, StoreError> {
+        let subscribers = &self.supervisor.subscribers;
+        let of_domain = subscribers.of_domain(domain);
+        for no in &of_domain {
+            subscribers.end(*no).await?;
+        }
+        Ok(of_domain.len())
+    }
+
+    fn subscriber(&self, number: u64) -> Option<Subscriber> {
+        let those = self.supervisor.subscribers.those(&[SubscriptionNo(number)]);
+        those.into_iter().next()
+    }
+}
+
+const NO_STREAM: &str = "there is no stream to the server of XMPP";
