@@ -100,7 +100,7 @@ pub fn reconcile(
     let last = &known.window.absence;
     let signs = DocumentSigns {
         asks_pages: last.pages_tell(policy),
-        ..signs(known, seen, &bound, now)
+        ..signs(known, seen, &bound, &verdicts, now)
     };
     let mut revivals = last.revivals.check(&last.recurrence, signs, now);
     let all_shown = shown(seen, &bound);
@@ -325,6 +325,7 @@ fn signs(
     known: &Known,
     seen: &Observation,
     bound: &HashMap<usize, BoundEntry<'_>>,
+    verdicts: &ExplicitDeletions<'_>,
     now: Stamp,
 ) -> DocumentSigns {
     let now_us = i64::try_from(now.micros()).unwrap_or(i64::MAX);
@@ -333,9 +334,13 @@ fn signs(
         ObservedEntry::Read(parsed) => chronology::date(&parsed.entry).map(Moment::micros),
     };
     let shown = shown(seen, bound);
-    let rows = known.window.absence.items.iter();
-    let lacked: HashSet<ItemId> = rows
-        .filter(|row| row.suspect.is_none() && !shown.contains(&row.id))
+    let rows = &known.window.absence.items;
+    // What stood behind all that is shown has rolled off, and what the document says is deleted is
+    // no sign of an old one.
+    let end = rows.iter().rposition(|row| shown.contains(&row.id));
+    let lacked: HashSet<ItemId> = rows[..end.unwrap_or(0)]
+        .iter()
+        .filter(|row| row.suspect.is_none() && !shown.contains(&row.id) && !verdicts.ends(row.id))
         .map(|row| row.id)
         .collect();
     let of_lacked = known

@@ -422,6 +422,21 @@ fn a_tombstone_comes_back_to_life_under_the_same_id_when_the_entry_returns_uncha
 }
 
 #[test]
+fn what_its_publisher_puts_back_lives_at_once_whatever_rolls_off_or_is_deleted_beside_it() {
+    let mut held = Held::default();
+    let gone = deleted("tag:x,2005:1", 10);
+    held.show(&[post(4), post(3), post(2), post(1)], &[]);
+    held.show(&[post(4), post(3), post(2)], &[gone.clone()]);
+    held.show(&[post(6), post(5), post(4), post(3)], &[gone]);
+    // Of what is lacked, one came after the deletion and is said to be deleted, and one rolls off.
+    let back = updated(post(1), 12);
+    assert_eq!(
+        held.show(&[back, post(6), post(4)], &[deleted("tag:x,2005:5", 11)]),
+        ["^p1", "-p5"]
+    );
+}
+
+#[test]
 fn an_item_that_was_forgotten_never_comes_back() {
     let mut held = Held::default();
     held.show(&[post(2), post(1)], &[]);
