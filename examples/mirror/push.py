@@ -72,10 +72,11 @@ class Callback(http.server.BaseHTTPRequestHandler):
             return self.answer(202)  # WebSub, section 7.1: take it, and throw it away
         if self.headers["Smart-Feed-Last"] == state["cursor"]:
             return self.answer(204)  # an old one, that we have
-        if self.headers["Smart-Feed-Prev"] == state["cursor"]:
+        is_next = self.headers["Smart-Feed-Prev"] == state["cursor"]
+        if is_next and "Smart-Feed-Cursor" not in self.headers:
             apply(json.loads(body))
         else:
-            pull()  # something came in between
+            pull()  # something came in between, or what we hold is not the feed's any more
         save()
         print("at", state["cursor"], flush=True)
         self.answer(204)

@@ -21,8 +21,8 @@ use crate::{
         checks::Check,
         polls::Poll,
         recording::{
-            QuietPoll, Recorded, RecordedAnswer, RecordedPage, RecordedSettings, recorded,
-            recorded_answers,
+            QuietPoll, Recorded, RecordedAnswer, RecordedPage, RecordedSettings, played_at,
+            recorded, recorded_answers,
         },
         upstream::DocumentReply,
     },
@@ -142,16 +142,18 @@ pub async fn play(
     let mut player = Player::new(folder, feed, &source).await?;
     match source {
         ReplaySource::Recording(documents, answers) => {
-            let mut answers = answers.iter().peekable();
+            let came: Vec<&Recorded> = documents.iter().map(|(_, came)| came).collect();
+            let times = played_at(&came, &answers);
+            let mut answers = answers.iter().zip(times).peekable();
             for (path, came) in documents {
-                while let Some(answer) = answers.next_if(|answer| answer.at_us() < came.at_us) {
+                while let Some((answer, _)) = answers.next_if(|(_, at_us)| *at_us < came.at_us) {
                     player.hear(answer).await?;
                 }
                 let conditional = came.conditional && !unconditional;
                 let at = Stamp::from_micros(came.at_us);
                 player.read(&path, at, conditional, Some(&came)).await?;
             }
-            for answer in answers {
+            for (answer, _) in answers {
                 player.hear(answer).await?;
             }
         }

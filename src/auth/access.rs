@@ -50,6 +50,15 @@ impl AccessSettings {
         *self != Self::Public
     }
 
+    /// True where somebody who becomes a user later, or has an address then, may read.
+    pub fn admits_later_users(&self) -> bool {
+        match self {
+            Self::Public => false,
+            Self::Users => true,
+            Self::Named(names) => names.iter().any(|name| name.contains('*')),
+        }
+    }
+
     /// True when whoever may read what has these settings may read what has the other ones.
     pub fn is_within(&self, other: &Self) -> bool {
         match (self, other) {

@@ -172,14 +172,14 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     if told.deferred > 0 {
         let items = counted(told.deferred as u64, "item");
         let churning = format!(
-            "{items} with a change that waits: it is told once a day, or when it has lasted"
+            "{items} with a change that waits: it is told when it has lasted, or once a day where all of the entry changes"
         );
         lines.push(row("churning", churning));
     }
     for (part, since) in &told.restless {
         let part = tame(part);
         let moves = format!(
-            "since {since} the {part} of its items moves without an edit: a change there is told when it has lasted for half a day"
+            "since {since} the {part} of its items moves without an edit: a change there is told when it has lasted for half a day, or for two days while others follow"
         );
         lines.push(row("restless", moves));
     }
@@ -385,7 +385,7 @@ fn in_words(state: ItemState, told: &Explanation) -> &'static str {
         }
         ItemState::Undecided => "kept: the last document lacks it, but proves nothing",
         ItemState::RolledOff => {
-            "kept: it is no longer in the window. It rolled off the end, or left where everfeed cannot tell. No suspicion remains. Only archives or the publisher's own deletion can show more"
+            "kept: it is no longer in the window. It rolled off the end, or left where everfeed cannot tell. No suspicion remains, so everfeed does not ask for its page. Only archives or the publisher's own deletion can show more"
         }
         ItemState::Held => "kept: members of the group have it",
         ItemState::Deleted => "deleted",

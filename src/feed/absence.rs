@@ -251,6 +251,11 @@ impl AbsenceState {
             .count()
     }
 
+    /// Time of the last full document that was decided on; [`Stamp::ZERO`] before the first.
+    pub fn decided_at(&self) -> Stamp {
+        self.documents.seen_at
+    }
+
     /// True when the last document held no entry, after one that did; the window is that of the one
     /// before.
     pub fn is_of_empty_document(&self) -> bool {
@@ -386,9 +391,18 @@ impl AbsenceState {
                 memory.told_of_many(at, check, now, &mut outcome);
             } else {
                 missing.permalink_check = check;
-                let (missing, tombstone_count) = (*missing, memory.items[at].tombstone_count);
+                let missing = *missing;
+                if policy.complete && check.is_hidden() {
+                    // It lives, and has left a list that says to be whole: the list is capped.
+                    let shown = memory.items.iter().filter(|row| row.suspect.is_none());
+                    memory.documents.cap_at(shown.count());
+                }
+                let policy = &memory.believed(policy, now);
+                let tombstone_count = memory.items[at].tombstone_count;
                 if let Some(proof) = missing.proves(tombstone_count, policy, now)
-                    && (proof.is_of_page() || memory.may_end(&mut outcome.events, now))
+                    && (policy.complete
+                        || proof.is_of_page()
+                        || memory.may_end(&mut outcome.events, now))
                 {
                     memory.items.remove(at);
                     outcome.gone.push((id, proof));

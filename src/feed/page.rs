@@ -250,6 +250,12 @@ impl Degraded {
             Self::Ahead => "ahead",
         }
     }
+
+    /// True where what the consumer holds may be of no use: it is of another feed, or of a state
+    /// that the feed no longer knows.
+    pub fn begins_anew(self) -> bool {
+        matches!(self, Self::Reset | Self::Ahead)
+    }
 }
 
 /// Reason why there is no page.

@@ -196,6 +196,8 @@ impl<'a> Check<'a> {
         said: CheckResult,
         now: Stamp,
     ) -> Result<(), Failure> {
+        let behind = self.context.store.known(self.feed.no, Vec::new()).await?;
+        let behind = behind.window.absence.decided_at();
         let link = item
             .entry()
             .and_then(|entry| entry.permalink())
@@ -206,6 +208,7 @@ impl<'a> Check<'a> {
             iri: item.iri.clone(),
             id: Some(item.id.to_string()),
             is_tombstone: subject.is_tombstone(),
+            behind_us: Some(behind.micros()),
             link,
             said,
         };

@@ -107,6 +107,13 @@ impl RecordedAnswer {
             | Self::Poll(RecordedPoll { at_us, .. }) => *at_us,
         }
     }
+
+    const fn behind_us(&self) -> Option<u64> {
+        match self {
+            Self::Page(page) => page.behind_us,
+            Self::Control(_) | Self::Poll(_) => None,
+        }
+    }
 }
 
 /// Result of a permalink check.
@@ -124,6 +131,10 @@ pub struct RecordedPage {
     /// True when it was a tombstone that was asked about again.
     #[serde(default)]
     pub is_tombstone: bool,
+    /// Time of the last full document that was decided on before it, microseconds since 1970;
+    /// recordings of older versions lack it.
+    #[serde(default)]
+    pub behind_us: Option<u64>,
     /// Its permalink, if it has one.
     pub link: Option<String>,
     /// The result.
@@ -135,6 +146,24 @@ const ANSWERS: &str = "pages.jsonl";
 
 /// Bytes of that from which on its older half goes: some twenty thousand lines.
 const ANSWERS_BYTES_MAX: u64 = 4 << 20;
+
+/// Times at which answers are played among documents, which are in their order: their own, but that
+/// of a page which was decided on before a document that came before it is just before that
+/// document. What was answered earlier is played no later.
+pub fn played_at(documents: &[&Recorded], answers: &[RecordedAnswer]) -> Vec<u64> {
+    let mut times: Vec<u64> = answers.iter().map(RecordedAnswer::at_us).collect();
+    let mut bound = u64::MAX;
+    for (time, answer) in times.iter_mut().zip(answers).rev() {
+        if let Some(behind_us) = answer.behind_us() {
+            let next = documents.partition_point(|came| came.at_us <= behind_us);
+            let next = documents[next..].iter().find(|came| !came.is_part);
+            *time = next.map_or(*time, |came| (*time).min(came.at_us.saturating_sub(1)));
+        }
+        *time = (*time).min(bound);
+        bound = *time;
+    }
+    times
+}
 
 impl RecordSettings {
     /// Keeps a document of the feed of this name, and lets go of the oldest. Blocks. Only the owner
@@ -482,6 +511,53 @@ mod tests {
     }
 
     #[test]
+    fn a_page_is_played_before_a_document_that_was_decided_on_after_it() {
+        let came = |at_us, is_part| Recorded {
+            at_us,
+            at: String::new(),
+            url: String::new(),
+            conditional: false,
+            is_part,
+            content_type: None,
+            content_language: None,
+            headers: Vec::new(),
+            under: RecordedSettings::default(),
+        };
+        let page = |at_us, behind_us| {
+            RecordedAnswer::Page(RecordedPage {
+                at_us,
+                at: String::new(),
+                iri: String::new(),
+                id: None,
+                is_tombstone: false,
+                behind_us,
+                link: None,
+                said: CheckResult::NotFound,
+            })
+        };
+        let control = RecordedAnswer::Control(RecordedControl {
+            at_us: 32,
+            at: String::new(),
+            control: ControlFinding::Shown,
+        });
+        let documents = [
+            came(10, false),
+            came(20, true),
+            came(30, false),
+            came(40, false),
+        ];
+        let documents: Vec<&Recorded> = documents.iter().collect();
+        let answers = [
+            page(15, Some(10)),
+            control,
+            page(33, Some(10)),
+            page(34, Some(30)),
+            page(45, None),
+        ];
+        assert_eq!(played_at(&documents, &answers), [15, 29, 29, 34, 45]);
+    }
+
+    #[test]
     fn answers_are_kept_in_order_and_the_oldest_go_first() {
         let folder = tempfile::tempdir().unwrap();
         let record = RecordSettings {
@@ -496,6 +572,7 @@ mod tests {
                 iri: "urn:x".into(),
                 id: None,
                 is_tombstone: false,
+                behind_us: None,
                 link: None,
                 said: CheckResult::NotFound,
             })

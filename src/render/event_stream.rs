@@ -3,7 +3,6 @@
 
 use super::{document::ItemPlace, representation::Representation};
 use crate::feed::{
-    cursor::Toc,
     item::Item,
     order::{Axis, Order},
     page::{Degraded, Page},
@@ -41,10 +40,13 @@ pub fn events(page: &Page, order: Order) -> Vec<u8> {
         let Some(data) = Representation::JSON.item(item, &page.record, ItemPlace::Page) else {
             continue;
         };
-        write_id(&mut out, &cursor_behind(item, order));
+        write_id(&mut out, &cursor_behind(page, item, order));
         write_event(&mut out, item.is_gone().then_some(DELETE), &data);
     }
-    let last = page.items.last().map(|item| cursor_behind(item, order));
+    let last = page
+        .items
+        .last()
+        .map(|item| cursor_behind(page, item, order));
     if last.is_some_and(|last| last != page.last_cursor) {
         out.extend(position(&page.last_cursor));
     }
@@ -64,14 +66,15 @@ pub fn retry(after: Duration) -> String {
     format!("retry: {}\n\n", after.as_millis())
 }
 
-/// The cursor behind an item. Stamps are unique, so the item stands alone at its own.
-fn cursor_behind(item: &Item, order: Order) -> String {
+/// The cursor behind an item, with the mark of its part. Stamps are unique, so the item stands alone
+/// at its own.
+fn cursor_behind(page: &Page, item: &Item, order: Order) -> String {
     let t = if order.axis == Axis::Created {
         item.created
     } else {
         item.modified
     };
-    Toc::of(t, [item.id.to_string()]).map_or_else(String::new, |toc| toc.to_string())
+    page.record.cursor(t, item.id).unwrap_or_default()
 }
 
 fn write_id(out: &mut Vec<u8>, cursor: &str) {

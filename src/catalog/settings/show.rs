@@ -51,7 +51,8 @@ pub(in crate::catalog) fn parts_of(access: &AccessSettings, rules: &[ShowRule]) 
 }
 
 /// Mark of those whom these rules show a filter. The first rule that fits counts, so that the ones
-/// before belong to it.
+/// before belong to it. Where any user may read it, the filter belongs to it, too: a part that is
+/// edited tells of what it held, and a user who comes later did not see that.
 fn audience(access: &AccessSettings, rules: &[ShowRule], filter: &Filter) -> String {
     let last = rules.iter().rposition(|rule| rule.filter == *filter);
     let until = &rules[..last.map_or(0, |last| last + 1)];
@@ -59,7 +60,17 @@ fn audience(access: &AccessSettings, rules: &[ShowRule], filter: &Filter) -> Str
         .iter()
         .map(|rule| (&rule.access, rule.filter == *filter))
         .collect();
-    let said = serde_json::to_string(&(access, until)).expect("names and words are JSON");
+    let is_for = |rule: &&ShowRule| rule.filter == *filter;
+    let is_open = rules
+        .iter()
+        .filter(is_for)
+        .any(|rule| rule.access.admits_later_users());
+    let chosen_by = is_open.then(|| filter.to_string());
+    let said = match chosen_by {
+        None => serde_json::to_string(&(access, until)),
+        Some(filter) => serde_json::to_string(&(access, until, filter)),
+    };
+    let said = said.expect("names and words are JSON");
     hex::encode(&Sha256::digest(said)[..16])
 }
 
@@ -168,6 +179,14 @@ mod tests {
             );
         }
         assert_ne!(parts(&AccessSettings::Users, &three)[1].1, found[1].1);
+        // A user who comes later must not learn what an edited part held.
+        for readers in ["\"private\"", "[\"xmpp:*@example.org\"]"] {
+            let mark = |filter: &str| {
+                let rule = format!("{{ access = {readers}, filter = \"{filter}\" }}");
+                parts(&AccessSettings::Public, &rule)[0].1.clone()
+            };
+            assert_ne!(mark("q=x"), mark("q=y"), "{readers}");
+        }
         assert_eq!(parts(&AccessSettings::Public, &rule("a", "")), []);
     }
 

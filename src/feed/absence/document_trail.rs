@@ -88,8 +88,13 @@ impl DocumentTrail {
             .count();
         let is_as_long = seen.len() >= present().count();
         if self.direction.is_known() && left > 0 && left <= came && is_as_long {
-            self.capped = Some(u16::try_from(seen.len()).unwrap_or(u16::MAX));
+            self.cap_at(seen.len());
         }
+    }
+
+    /// Takes note that posts roll off a document with so many entries that says to be the whole feed.
+    pub(super) fn cap_at(&mut self, entries: usize) {
+        self.capped = Some(u16::try_from(entries).unwrap_or(u16::MAX));
     }
 
     pub(super) fn note_length(&mut self, seen: &[ShownItem]) {

@@ -137,6 +137,7 @@ impl AbsenceState {
             strong,
             as_if_rolled,
             is_blind,
+            is_sequence: memory.documents.direction.is_known(),
             last_seen,
             now,
             policy,

@@ -17,6 +17,8 @@ pub(super) struct DocumentContext<'a> {
     pub(super) as_if_rolled: bool,
     /// True when nobody knows at which end posts roll off.
     pub(super) is_blind: bool,
+    /// True when it is known at which end they would.
+    pub(super) is_sequence: bool,
     /// Time of the last full document before this one.
     pub(super) last_seen: Stamp,
     pub(super) now: Stamp,
@@ -96,6 +98,15 @@ impl Proof {
 /// Posts that a blog pins to the end of its feed, at most.
 const FEW_MAX: usize = 3;
 
+impl DocumentContext<'_> {
+    /// True when the page of a missed item says something. What leaves a list that is complete may
+    /// live on elsewhere, and its page says nothing about the list; unless it left at the end, where
+    /// posts roll off lists that say so, and are not.
+    fn pages_count_for(&self, missed: &LackingItem) -> bool {
+        !self.policy.complete || (self.is_sequence && missed.behind <= FEW_MAX)
+    }
+}
+
 impl Suspect {
     /// One of many that are missing at once.
     pub(super) fn of_many(now: Stamp, last_seen: Stamp, permalink_check: PermalinkCheck) -> Self {
@@ -139,9 +150,7 @@ impl Suspect {
             } else {
                 SuspectBasis::Documents
             },
-            // What leaves a list that is complete may live on elsewhere, and its page says nothing
-            // about the list.
-            permalink_check: if sight.policy.checks_permalinks && !sight.policy.complete {
+            permalink_check: if sight.policy.checks_permalinks && sight.pages_count_for(missed) {
                 PermalinkCheck::begun(now)
             } else {
                 PermalinkCheck::default()
@@ -175,9 +184,6 @@ impl Suspect {
     ) -> Option<Proof> {
         let needs = self.needs(tombstone_count, policy);
         let is_enough = self.is_enough(&needs, now);
-        if policy.complete {
-            return is_enough.then_some(Proof::LeftComplete(*self));
-        }
         if self.permalink_check.is_gone() {
             // The publisher says it of this item, whatever its documents do.
             let needs = self.needs(
@@ -197,12 +203,15 @@ impl Suspect {
         } else {
             !self.permalink_check.is_hidden()
         };
+        if !may_decide || !is_enough {
+            return None;
+        }
+        if policy.complete {
+            return Some(Proof::LeftComplete(*self));
+        }
         let is_believed =
             policy.belief < AbsenceTrust::Off && self.basis == SuspectBasis::Documents;
-        if is_believed && may_decide && is_enough {
-            return Some(Proof::Bracketed(*self));
-        }
-        None
+        is_believed.then_some(Proof::Bracketed(*self))
     }
 
     /// True when there is nothing to wait for where documents prove nothing: no page will say more.

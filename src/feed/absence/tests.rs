@@ -413,6 +413,46 @@ fn a_document_that_is_the_whole_feed_says_what_has_left_it() {
 }
 
 #[test]
+fn what_leaves_the_end_of_a_list_that_says_to_be_whole_is_asked_for_and_may_show_that_it_is_capped()
+{
+    let begun = || {
+        let mut feed = Watched::new("edcba");
+        feed.policy.complete = true;
+        feed.policy.checks_permalinks = true;
+        feed
+    };
+    // The last five days: the oldest goes, and nothing came.
+    let mut by_age = begun();
+    assert_eq!(by_age.audit("edcb"), "?a");
+    assert_eq!(by_age.due(), Some('a'));
+    assert_eq!(by_age.hear(0, 'a', CheckResult::Shown), "");
+    assert!(by_age.memory.is_capped());
+    assert_eq!(by_age.audit("edcb"), "~a");
+    assert_eq!(by_age.audit("edc"), "~b");
+    // Before one that is pinned to the end.
+    let mut pinned = begun();
+    assert_eq!(pinned.audit("fedca"), "?b");
+    assert_eq!(pinned.hear(0, 'b', CheckResult::Shown), "");
+    assert!(pinned.memory.is_capped());
+    // A page that is gone is proof, and one that says nothing leaves it to the documents.
+    let mut gone = begun();
+    assert_eq!(gone.audit("edcb"), "?a");
+    assert_eq!(gone.audit("edcb"), "", "its page is waited for");
+    assert_eq!(gone.hear(0, 'a', CheckResult::Gone), "-a");
+    let mut silent = begun();
+    assert_eq!(silent.audit("edcb"), "?a");
+    assert_eq!(silent.hear(0, 'a', CheckResult::NoPage), "");
+    assert_eq!(silent.audit("edcb"), "-a");
+    // What leaves a whole list elsewhere may live on, and has left it all the same.
+    let mut inside = Watched::new("gfedcba");
+    inside.policy.complete = true;
+    inside.policy.checks_permalinks = true;
+    assert_eq!(inside.audit("gedcba"), "?f");
+    assert_eq!(inside.due(), None);
+    assert_eq!(inside.audit("gedcba"), "-f");
+}
+
+#[test]
 fn a_partial_document_shows_presence_and_never_absence() {
     let mut feed = Watched::new("zyxwvuts");
     assert_eq!(feed.show("z", Coverage::Partial), "");

@@ -192,6 +192,9 @@ impl CallbackWay {
                 request = request.header(name, value);
             }
         }
+        if let Some(degraded) = page.degraded.filter(|it| it.begins_anew()) {
+            request = request.header("smart-feed-cursor", degraded.name());
+        }
         if let Some(total) = page.total {
             request = request.header("smart-feed-total", total);
         }

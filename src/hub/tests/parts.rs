@@ -184,10 +184,13 @@ async fn who_gets_another_part_is_pushed_it_from_its_beginning() {
     assert_eq!(subscribe(&rig, Some(BOB), TOPIC, CALLBACK).await, 202);
     rig.wait(1).await;
     rig.net.taken();
+    let said = std::cell::RefCell::new(Vec::new());
     let pushed = async || {
         rig.wait(1).await;
-        rig.net
-            .pushes()
+        let pushes = rig.net.pushes();
+        let cursors = pushes.iter().map(|call| call.header("smart-feed-cursor"));
+        said.replace(cursors.map(str::to_owned).collect());
+        pushes
             .iter()
             .map(|call| String::from_utf8_lossy(&call.body).into_owned())
             .collect::<String>()
@@ -204,13 +207,20 @@ async fn who_gets_another_part_is_pushed_it_from_its_beginning() {
         "{changed}"
     );
     assert!(!changed.contains(">open<"), "{changed}");
+    assert_eq!(*said.borrow(), [""], "what they hold is of this part");
     rig.show(&[rule(named("bob"), "")]);
     let all = pushed().await;
     assert!(all.contains("Post 2") && all.contains(">open<"), "{all}");
+    assert_eq!(
+        *said.borrow(),
+        ["reset"],
+        "what they hold is of another part"
+    );
     rig.show(&[rule(named("bob"), "open")]);
     let part = pushed().await;
     assert!(
         part.contains(">open<") && !part.contains("Post 2") && !part.contains("left-view"),
         "{part}"
     );
+    assert_eq!(*said.borrow(), ["reset"]);
 }

@@ -7,7 +7,7 @@ use super::rig::{Answer, Opened, Site};
 use crate::{
     auth::{
         AccessSettings, Accounts,
-        testing::{ALICE, accounts},
+        testing::{ALICE, BOB, accounts},
     },
     catalog::RegistrationProgress,
     edge::client_address::PeerAddress,
@@ -283,6 +283,29 @@ async fn a_browser_goes_on_behind_the_last_event_that_it_saw() {
         site.get_with("/feeds/blog.events", &twice).await.status,
         400
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_a_part_goes_on_behind_any_event_and_never_in_the_whole_feed() {
+    let site = Site::of(1..=4).await;
+    site.rig
+        .change((2..=4).map(|n| edit(n, "An open post")).collect())
+        .await;
+    site.show(&[("['alice']", ""), ("['bob']", "q=open")]);
+    let (alice, bob) = (format!("Bearer {ALICE}"), format!("Bearer {BOB}"));
+    let listen = async |by: &str, last: &str| {
+        let headers = [("authorization", by), ("last-event-id", last)];
+        let mut stream = Listening::to(&site, "/feeds/blog.events", &headers).await;
+        stream.source.take()
+    };
+    let seen = listen(&bob, "").await;
+    assert_eq!(seen.len(), 3);
+    for (at, event) in seen.iter().enumerate() {
+        assert_eq!(listen(&bob, &event.id).await, seen[at + 1..], "{at}");
+        let whole = listen(&alice, &event.id).await;
+        assert_eq!(whole[0].kind, "reset", "{at}");
+        assert_eq!(whole.len(), 1 + 4, "{at}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
