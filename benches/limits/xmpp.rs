@@ -100,6 +100,7 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
         if subscribers == 1_000 {
             restarted(report, &mut house, &mut server, askers).await?;
         }
+        ours.end().await?;
     }
     remembered(report, &server).await
 }
@@ -167,7 +168,7 @@ async fn pulled(report: &Report, server: &Prosody) -> Result<()> {
     report.ratio("items pulled a second / by HTTP", spread, Aim::None);
     let rate = (PAGES * PAGE_ITEMS) as f64 / Spread::of(secs).median;
     report.figure("", format!("{rate:.0} items a second over XMPP"), "");
-    Ok(())
+    ours.end().await
 }
 
 /// Requests by HTTP for the pages that are asked for over XMPP.
@@ -389,7 +390,7 @@ async fn subscribe(house: &House, subscribers: usize) -> Result<()> {
 struct Ours {
     component: Arc<Component>,
     task: JoinHandle<()>,
-    _stop: DropGuard,
+    stop: DropGuard,
 }
 
 impl Ours {
@@ -419,8 +420,16 @@ impl Ours {
         Ok(Self {
             component,
             task,
-            _stop: stop.drop_guard(),
+            stop: stop.drop_guard(),
         })
+    }
+
+    /// Stops, and waits until the server knows.
+    async fn end(self) -> Result<()> {
+        drop(self.stop);
+        self.task.await?;
+        sleep(Duration::from_millis(300)).await;
+        Ok(())
     }
 
     async fn until_online(&self) -> Result<()> {
@@ -548,7 +557,8 @@ fn between<'a>(text: &'a str, before: &str, behind: &str) -> Option<&'a str> {
 struct Sink {
     messages: Arc<AtomicUsize>,
     first: Arc<Mutex<Option<String>>>,
-    _write: Arc<OwnedWriteHalf>,
+    /// The server ends the stream when this is dropped.
+    _write: Option<Arc<OwnedWriteHalf>>,
 }
 
 const END: &[u8] = b"</message>";
@@ -560,10 +570,13 @@ impl Sink {
         let sink = Self {
             messages: Arc::default(),
             first: Arc::default(),
-            _write: Arc::new(write),
+            _write: None,
         };
         tokio::spawn(sink.clone().count(read));
-        Ok(sink)
+        Ok(Self {
+            _write: Some(Arc::new(write)),
+            ..sink
+        })
     }
 
     async fn count(self, mut read: OwnedReadHalf) {
