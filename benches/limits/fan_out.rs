@@ -30,7 +30,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -49,6 +49,9 @@ const CROWDS: [(usize, usize); 4] = [
     (20_000, 50),
 ];
 const TRIALS: usize = 3;
+/// Hosts whose connections are kept, at most: both ends of one are files of this process. Those of
+/// more hosts close theirs after each answer.
+const KEPT_HOSTS_MAX: usize = 4_000;
 /// Pushes under way at once, on both sides.
 const IN_FLIGHT: usize = 300;
 /// Addresses of loopback at which the sink listens, so that there are ports for all connections.
@@ -73,6 +76,7 @@ pub(crate) async fn ask(report: &Report, sinks: &Handle) -> Result<()> {
     let sink = sinks.spawn(Sink::listen()).await??;
     let mut cost_of_first = None;
     for (subscriptions, hosts) in CROWDS {
+        sink.keeps.store(hosts <= KEPT_HOSTS_MAX, Ordering::Relaxed);
         let crowd = format!("{subscriptions} subscriptions at {hosts} hosts");
         let (mut house, _) = House::new(1_000).await?;
         let before = resident_bytes()?;
@@ -308,6 +312,8 @@ fn address(host: usize) -> IpAddr {
 #[derive(Clone)]
 struct Sink {
     port: u16,
+    /// True while connections are kept after an answer.
+    keeps: Arc<AtomicBool>,
     arrived: Arc<AtomicUsize>,
     told: Arc<Mutex<Option<(Instant, Instant, Bytes)>>>,
 }
@@ -318,6 +324,7 @@ impl Sink {
         let first = TcpListener::bind((address(0), 0)).await?;
         let sink = Self {
             port: first.local_addr()?.port(),
+            keeps: Arc::default(),
             arrived: Arc::default(),
             told: Arc::default(),
         };
@@ -353,6 +360,7 @@ impl Sink {
             let service = service_fn(move |request| sink.clone().answer(request));
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new());
+            builder.keep_alive(self.keeps.load(Ordering::Relaxed));
             tokio::spawn(async move {
                 let _ = builder
                     .serve_connection(TokioIo::new(stream), service)

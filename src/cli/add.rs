@@ -13,11 +13,11 @@ use super::{
 };
 use crate::{
     config::{self, Config},
-    secret::{masked, public_url},
+    secret::masked,
 };
 use anyhow::Context as _;
 use clap::Args;
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, fs::File, path::Path};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 use url::Url;
 
@@ -37,13 +37,16 @@ pub(super) struct AddOptions {
 /// Looks at the feed, and adds it.
 pub(super) fn run(options: &AddOptions) -> anyhow::Result<()> {
     let file = &options.with.config;
-    let config = options.with.load()?;
+    let config = before(&options.with)?;
     let url = address(&options.url)?;
-    refuse_known(&config, &url, file)?;
-    let mut feed = the_feed(look(&url, Some(&config))?)?;
+    refuse_known(config.as_ref(), &url, file)?;
+    let mut feed = the_feed(look(&url, config.as_ref())?)?;
     feed.url.set_fragment(None);
-    refuse_known(&config, &feed.url, file)?;
-    let name = name(options, &config, &feed)?;
+    // Another one may have been added in the meantime. From here on the next one waits.
+    let _alone = lock_beside(file)?;
+    let config = before(&options.with)?;
+    refuse_known(config.as_ref(), &feed.url, file)?;
+    let name = name(options, config.as_ref(), &feed)?;
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("{} cannot be read", file.display()))?;
     let text = with_feed(&text, &name, feed.url.as_str()).map_err(|why| {
@@ -61,6 +64,38 @@ pub(super) fn run(options: &AddOptions) -> anyhow::Result<()> {
     };
     println!("\nNext, while everfeed runs:\n  everfeed reload{with}");
     Ok(())
+}
+
+/// The configuration as it is; `None` for one that is good but for having no feed yet.
+fn before(with: &WithConfig) -> anyhow::Result<Option<Config>> {
+    if let Ok(config) = with.load() {
+        return Ok(Some(config));
+    }
+    let text = std::fs::read_to_string(&with.config).unwrap_or_default();
+    let has_none = text.parse::<DocumentMut>().is_ok_and(|document| {
+        let sources = ["feed", "group", "site"];
+        let mut sources = sources.iter().filter_map(|key| document.get(key));
+        !with.config.is_dir() && with.config.exists() && sources.all(is_empty_list)
+    });
+    if has_none {
+        return Ok(None);
+    }
+    // It has feeds, so this tells what else is wrong; or another process has just added the first.
+    Ok(Some(with.load()?))
+}
+
+fn is_empty_list(item: &Item) -> bool {
+    item.as_array().is_some_and(|list| list.is_empty())
+}
+
+/// Lets one process at a time change what is in the folder of a file, until the lock is dropped.
+fn lock_beside(file: &Path) -> anyhow::Result<File> {
+    let locked = || {
+        let file = file.canonicalize()?;
+        let lock = File::open(file.parent().unwrap_or(&file))?;
+        lock.lock().map(|()| lock)
+    };
+    locked().with_context(|| format!("the folder of {} cannot be locked", file.display()))
 }
 
 /// The one feed that is meant.
@@ -87,12 +122,13 @@ fn the_feed(mut blog: Blog) -> Result<BlogFeed, Trouble> {
 }
 
 /// Refuses a URL that the configuration has already.
-fn refuse_known(config: &Config, url: &Url, file: &Path) -> Result<(), Trouble> {
-    let wanted = public_url(url);
-    let known = config.feed.iter().find(|feed| {
+fn refuse_known(config: Option<&Config>, url: &Url, file: &Path) -> Result<(), Trouble> {
+    let wanted = without_login(url);
+    let mut feeds = config.iter().flat_map(|config| &config.feed);
+    let known = feeds.find(|feed| {
         let aliases = feed.aliases.iter();
         let mut urls = aliases.chain([&feed.url, feed.known_as()]);
-        urls.any(|known| public_url(known) == wanted)
+        urls.any(|known| without_login(known) == wanted)
     });
     match known {
         Some(feed) => Err(Trouble::misused(format!(
@@ -104,11 +140,21 @@ fn refuse_known(config: &Config, url: &Url, file: &Path) -> Result<(), Trouble> 
     }
 }
 
+/// A URL without user, password and fragment. Feeds of one path may differ in their query.
+fn without_login(url: &Url) -> Url {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    // A URL that cannot have them has none.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url
+}
+
 /// The name of the feed: the one that is wanted, else a free one.
-fn name(options: &AddOptions, config: &Config, feed: &BlogFeed) -> anyhow::Result<String> {
+fn name(options: &AddOptions, config: Option<&Config>, feed: &BlogFeed) -> anyhow::Result<String> {
     let mut taken: BTreeSet<String> = config
-        .registered()
-        .into_iter()
+        .iter()
+        .flat_map(|config| config.registered())
         .map(|feed| feed.name)
         .collect();
     if let Some(name) = &options.name {
@@ -122,9 +168,10 @@ fn name(options: &AddOptions, config: &Config, feed: &BlogFeed) -> anyhow::Resul
     }
     // Under the name of a removed feed, this one would be taken for it. A store that cannot be
     // looked at stands in nobody's way.
-    let file = &options.with.config;
-    let kept = super::runtime()?.block_on(check::kept_names(config, file));
-    taken.extend(kept);
+    if let Some(config) = config {
+        let file = &options.with.config;
+        taken.extend(super::runtime()?.block_on(check::kept_names(config, file)));
+    }
     let mut names = names(&feed.url, feed.title.as_deref());
     let free = names.find(|name| !taken.contains(name));
     Ok(free.expect("there are names without end"))
@@ -135,6 +182,22 @@ fn with_feed(text: &str, name: &str, url: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error| format!("it is no TOML: {error}"))?;
+    if document.get("feed").is_some_and(is_empty_list) {
+        document.remove("feed");
+    }
+    // What stands below the last feed belongs to it.
+    let is_last = text
+        .lines()
+        .rfind(|line| line.starts_with('['))
+        .is_some_and(|line| line.starts_with("[[feed]]") || line.starts_with("[feed."));
+    let mut below = String::new();
+    if is_last {
+        below = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing("");
+        if !below.is_empty() && !below.ends_with('\n') {
+            below.push('\n');
+        }
+    }
     let feeds = document
         .entry("feed")
         .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
@@ -144,7 +207,7 @@ fn with_feed(text: &str, name: &str, url: &str) -> Result<String, String> {
     let mut feed = Table::new();
     feed.insert("name", value(name));
     feed.insert("url", value(url));
-    feed.decor_mut().set_prefix("\n");
+    feed.decor_mut().set_prefix(below + "\n");
     feeds.push(feed);
     Ok(document.to_string())
 }
@@ -166,7 +229,27 @@ mod tests {
         };
         check(before, after);
         check(before, "");
+        let hint = "# aliases = [\"http://a.example/\"]  # its public address\n";
+        check(&format!("{before}{hint}"), "");
+        check(
+            &format!("[[group]]\nname = \"g\"\nmembers = [\"a\"]\n{before}{hint}"),
+            "",
+        );
+        check("[server]\nlisten = \"127.0.0.1:1\"\n", "");
         check("[[site]]\norigin = \"http://127.0.0.1:1\"\n", "");
+    }
+
+    #[test]
+    fn feeds_of_one_path_differ_in_their_queries() {
+        let url = |text: &str| without_login(&Url::parse(text).unwrap());
+        assert_ne!(url("http://a/q?cat=1"), url("http://a/q?cat=2"));
+        assert_eq!(url("http://u:p@a/q?cat=1#x"), url("http://a/q?cat=1"));
+    }
+
+    #[test]
+    fn an_empty_list_becomes_the_first_feed() {
+        let found = with_feed("feed = []\n", "b", "http://b/").unwrap();
+        assert_eq!(found, ADDED);
     }
 
     #[test]

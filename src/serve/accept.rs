@@ -63,7 +63,16 @@ pub(super) fn representation(accept: Option<&str>, jsonp: bool) -> Option<Repres
             best = Some((rank, representation));
         }
     }
+    if best.is_none() && !jsonp && names_page_beside_feeds(&ranges) {
+        return Some(Representation::ATOM);
+    }
     best.map(|(_, representation)| representation)
+}
+
+/// True for a feed reader that names a page beside formats of feeds, of which we have others here.
+fn names_page_beside_feeds(ranges: &[(String, u16)]) -> bool {
+    let names = |is_wanted: fn(&str) -> bool| best_quality(ranges, is_wanted) > 0;
+    names(|range| range == "text/html") && names(could_be_feed)
 }
 
 fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> {
@@ -362,6 +371,14 @@ mod tests {
         for accept in ["text/*", "application/rdf+xml"] {
             assert_eq!(chosen(accept), None, "{accept}");
         }
+        for reader in [
+            "text/html, application/rss+xml",
+            "application/rss+xml, text/html;q=0.9",
+            "application/rdf+xml;q=0.9, text/html;q=0.5",
+        ] {
+            assert_eq!(chosen(reader), Some("atom"), "{reader}");
+        }
+        assert_eq!(chosen("text/html;q=0, application/rss+xml"), None);
         assert!(wants_json(Some("application/feed+json")));
     }
 

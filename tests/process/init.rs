@@ -182,11 +182,7 @@ async fn a_feed_is_added_and_comments_order_and_rights_stay() {
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     assert!(said.out.contains("everfeed reload"), "{said:?}");
     let after = place.read("everfeed.toml");
-    let (kept, _) = before.split_once("# Behind.").unwrap();
-    assert!(
-        after.starts_with(kept) && after.ends_with("# Behind.\n"),
-        "{after}"
-    );
+    assert!(after.starts_with(&before), "{after}");
     assert!(
         after.contains(&format!("url = \"{}\"", blog.url("/posts.xml"))),
         "{after}"
@@ -200,6 +196,28 @@ async fn a_feed_is_added_and_comments_order_and_rights_stay() {
         assert!(said.code == 64 && said.err.contains("already"), "{said:?}");
     }
     assert_eq!(place.read("everfeed.toml"), after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn feeds_that_are_added_at_once_are_all_kept_and_the_first_needs_none_before_it() {
+    let blog = blog(&[]).await;
+    let place = Place::free();
+    place.configure("", "");
+    let urls: Vec<String> = (0..6)
+        .map(|n| blog.url(&format!("/posts.xml?cat={n}.xml")))
+        .collect();
+    let added = urls.iter().map(|url| ["add", url]);
+    let added: Vec<_> = added
+        .map(async |arguments| told(&place, &arguments).await)
+        .collect();
+    for said in futures_util::future::join_all(added).await {
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    }
+    let after = place.read("everfeed.toml");
+    for url in urls {
+        assert!(after.contains(&format!("url = \"{url}\"")), "{after}");
+    }
+    check(&place).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
