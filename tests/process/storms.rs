@@ -4,6 +4,7 @@
 
 use crate::EVERFEED;
 use http::Method;
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use std::{
     fmt::Write as _,
     net::{Ipv4Addr, SocketAddr},
@@ -304,12 +305,27 @@ async fn a_limit_on_the_size_of_files_is_told_and_ends_nothing() {
         feed,
     )
     .await;
-    publisher.says(ok("application/rss+xml", rss("blog", 22, 400_000)));
+    publisher.says(ok("application/rss+xml", noise(22, 400_000)));
     let live = async || get(running.place.operator, "/live").await;
     until("it is told", async || live().await.status == 503).await;
     let told = live().await.text();
     assert!(told.contains("File too large"), "{told}");
     running.place.answers(NEWEST, 200).await;
+}
+
+/// Posts of so many letters each that cannot be packed: a store packs what repeats itself.
+fn noise(posts: usize, letters: usize) -> String {
+    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-";
+    let mut chance = StdRng::seed_from_u64(1);
+    let items: String = (0..posts)
+        .map(|n| {
+            let text: String = (0..letters)
+                .map(|_| char::from(LETTERS[chance.random_range(0..LETTERS.len())]))
+                .collect();
+            format!("<item><guid>noise-{n}</guid><description>{text}</description></item>")
+        })
+        .collect();
+    format!("<rss version=\"2.0\"><channel><title>blog</title>{items}</channel></rss>")
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use testkit::{
 };
 
 /// Kills in one run.
-const KILLS: usize = 12;
+const KILLS: usize = 8;
 
 /// The knowledge of the subscriber.
 #[derive(Default)]
@@ -114,7 +114,7 @@ async fn a_subscriber_of_a_resource_ends_with_what_is_shown_however_often_it_is_
     assert_eq!(asked.unwrap().status, 204);
     for n in 1..=KILLS {
         version.store(n, Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_millis(chance.random_range(100..1800))).await;
+        tokio::time::sleep(Duration::from_millis(chance.random_range(2500..5000))).await;
         everfeed.kill();
         everfeed = start();
         place.answers("/feeds/note.json", 200).await;
