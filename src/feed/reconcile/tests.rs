@@ -426,7 +426,7 @@ fn what_its_publisher_puts_back_lives_at_once_whatever_rolls_off_or_is_deleted_b
     let mut held = Held::default();
     let gone = deleted("tag:x,2005:1", 10);
     held.show(&[post(4), post(3), post(2), post(1)], &[]);
-    held.show(&[post(4), post(3), post(2)], &[gone.clone()]);
+    held.show(&[post(4), post(3), post(2)], std::slice::from_ref(&gone));
     held.show(&[post(6), post(5), post(4), post(3)], &[gone]);
     // Of what is lacked, one came after the deletion and is said to be deleted, and one rolls off.
     let back = updated(post(1), 12);
