@@ -442,6 +442,22 @@ impl Shared {
         Stamp::from_micros(self.clock.now_us())
     }
 
+    /// The subscription of an address to a topic, under the present spelling of that or a former one.
+    async fn find_subscription(
+        &self,
+        topic: &str,
+        address: &str,
+    ) -> Result<Option<(Subscription, Progress)>, StoreError> {
+        let former = self.readers.site().former_spellings(topic);
+        for topic in std::iter::once(topic.to_owned()).chain(former) {
+            let found = self.store.find_subscription(&topic, address).await?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
     /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that
     /// is not served.
     fn link(&self, push: &Push) -> Option<String> {

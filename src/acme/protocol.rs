@@ -34,6 +34,8 @@ use tokio::time::{sleep, timeout};
 const ORDER_TIME: Duration = Duration::from_secs(300);
 /// Time until the first look at what has become of an order; it doubles with each.
 const FIRST_LOOK: Duration = Duration::from_millis(250);
+/// Looks at an authorization of an order that was refused, at most.
+const REFUSAL_LOOKS_MAX: u32 = 4;
 /// The longest time between two looks, unless the authority asks for more.
 const LOOK_MAX: Duration = Duration::from_secs(10);
 
@@ -287,9 +289,18 @@ async fn refusal(order: &mut Order, way: ChallengeWay) -> AcmeFault {
     let mut found: Option<AcmeFault> = None;
     let mut authorizations = order.authorizations();
     while let Some(Ok(mut authorization)) = authorizations.next().await {
-        if authorization.refresh().await.is_err()
-            || authorization.status != AuthorizationStatus::Invalid
+        // An order may end before its authorizations are seen to.
+        let mut looks = 0;
+        while authorization.refresh().await.is_err()
+            || authorization.status == AuthorizationStatus::Pending
         {
+            looks += 1;
+            if looks == REFUSAL_LOOKS_MAX {
+                break;
+            }
+            sleep(FIRST_LOOK).await;
+        }
+        if authorization.status != AuthorizationStatus::Invalid {
             continue;
         }
         let name = authorization.identifier().to_string();

@@ -18,6 +18,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use thiserror::Error;
+use url::form_urlencoded;
 
 mod folding;
 
@@ -171,6 +172,26 @@ impl Filter {
             Self::Live => true,
             Self::Terms(terms) => terms.deletion == Deletion::No,
         }
+    }
+
+    /// The filter that a query spells, each parameter at most once; an empty one shows all items.
+    ///
+    /// The error is a sentence for whoever wrote it.
+    pub fn spelt(query: &str) -> Result<Self, String> {
+        let mut values = [const { String::new() }; Self::NAMES.len()];
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let Some(at) = Self::NAMES.iter().position(|known| *known == name) else {
+                let names = Self::NAMES.join(", ");
+                return Err(format!(
+                    "`{name}` is no parameter of a filter; give {names}, as in \"category=news&lang=en\""
+                ));
+            };
+            if value.is_empty() || !values[at].is_empty() {
+                return Err(format!("`{name}` must be given once, with a value"));
+            }
+            values[at] = value.into_owned();
+        }
+        Self::of(values.each_ref().map(String::as_str)).map_err(|bad| bad.to_string())
     }
 
     /// The parameters that spell it and their values, in one order; none for all items.

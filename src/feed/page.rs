@@ -240,6 +240,9 @@ pub enum Degraded {
     Ahead,
 }
 
+/// The header that names how a cursor was taken that cannot be applied, on pages and pushes (D-8).
+pub const DEGRADED: &str = "smart-feed-cursor";
+
 impl Degraded {
     /// The header's value.
     pub const fn name(self) -> &'static str {

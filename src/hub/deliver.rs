@@ -46,7 +46,7 @@ pub(super) struct Delivery {
     pub(super) validators: PushValidators,
     /// The resource that is pushed in the place of the page.
     pub(super) resource: Option<ResourcePush>,
-    /// What its subscriber is to do with it, where that wants to be told.
+    /// Treatment of it that is asked of its subscriber, where that wants to be told.
     pub(super) directive: Directive,
 }
 

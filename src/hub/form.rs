@@ -489,12 +489,7 @@ fn methods(list: &str) -> Option<Directives> {
         .split(',')
         .map(str::trim)
         .filter(|word| *word != "POST");
-    let known = |word: &str| {
-        Directive::ALL
-            .into_iter()
-            .find(|directive| directive.method() == word)
-    };
-    words.map(known).collect()
+    words.map(Directive::named).collect()
 }
 
 /// The wish for items that are gone.

@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use tracing::{info, warn};
-use url::{Url, form_urlencoded};
+use url::Url;
 
 /// Webhooks at most.
 pub const WEBHOOKS_MAX: usize = 100;
@@ -82,7 +82,7 @@ impl WebhookSettings {
             let wanted = "give an http or https URL without a password and without `#`";
             problems.push(RefusedSetting::new("url", "another URL", wanted));
         }
-        if let Err(why) = self.parsed_filter() {
+        if let Err(why) = Filter::spelt(&self.filter) {
             problems.push(RefusedSetting::new(
                 "filter",
                 format!("\"{}\"", self.filter),
@@ -94,19 +94,6 @@ impl WebhookSettings {
             problems.push(RefusedSetting::new("secret", "***", wanted));
         }
         problems
-    }
-
-    /// The filter, or what is wrong with it.
-    fn parsed_filter(&self) -> Result<Filter, String> {
-        let mut values = [const { String::new() }; Filter::NAMES.len()];
-        for (name, value) in form_urlencoded::parse(self.filter.as_bytes()) {
-            let Some(at) = Filter::NAMES.iter().position(|known| *known == name) else {
-                let known = Filter::NAMES.join(", ");
-                return Err(format!("there is no parameter `{name}`; there are {known}"));
-            };
-            values[at] = value.into_owned();
-        }
-        Filter::of(values.each_ref().map(String::as_str)).map_err(|bad| bad.to_string())
     }
 }
 
@@ -130,7 +117,7 @@ impl Hub {
                 continue;
             };
             // The configuration was checked.
-            let Ok(filter) = webhook.parsed_filter() else {
+            let Ok(filter) = Filter::spelt(&webhook.filter) else {
                 continue;
             };
             let view = View {
@@ -169,12 +156,7 @@ async fn registered_one(
         until: now.plus_secs(LEASE_SECS),
         terms,
     });
-    let mut known = store.find_subscription(&topic, target.address()).await?;
-    for former in shared.readers.site().former_spellings(&topic) {
-        if known.is_none() {
-            known = store.find_subscription(&former, target.address()).await?;
-        }
-    }
+    let known = shared.find_subscription(&topic, target.address()).await?;
     let (known, position) = match known {
         Some((sub, _)) => (sub, None),
         None => {

@@ -196,6 +196,9 @@ impl<'a> Check<'a> {
         said: CheckResult,
         now: Stamp,
     ) -> Result<(), Failure> {
+        if self.feed.record.is_none() {
+            return Ok(());
+        }
         let behind = self.context.store.known(self.feed.no, Vec::new()).await?;
         let behind = behind.window.absence.decided_at();
         let link = item

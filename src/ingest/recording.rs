@@ -28,6 +28,9 @@ pub struct Recorded {
     pub conditional: bool,
     /// True when the server sent a part (226).
     pub is_part: bool,
+    /// True when it is the document before it once more; recordings of older versions lack it.
+    #[serde(default)]
+    pub is_again: bool,
     /// `Content-Type`.
     pub content_type: Option<String>,
     /// `Content-Language`.
@@ -147,16 +150,19 @@ const ANSWERS: &str = "pages.jsonl";
 /// Bytes of that from which on its older half goes: some twenty thousand lines.
 const ANSWERS_BYTES_MAX: u64 = 4 << 20;
 
-/// Times at which answers are played among documents, which are in their order: their own, but that
-/// of a page which was decided on before a document that came before it is just before that
-/// document. What was answered earlier is played no later.
+/// Times at which answers are played among documents, which are in their order: their own, but for a
+/// page that was decided on while a document was still read. It is played just before that document,
+/// and nothing that was answered earlier is played later. Only a document with something new in it
+/// tells by its time that it was decided on.
 pub fn played_at(documents: &[&Recorded], answers: &[RecordedAnswer]) -> Vec<u64> {
     let mut times: Vec<u64> = answers.iter().map(RecordedAnswer::at_us).collect();
     let mut bound = u64::MAX;
     for (time, answer) in times.iter_mut().zip(answers).rev() {
         if let Some(behind_us) = answer.behind_us() {
             let next = documents.partition_point(|came| came.at_us <= behind_us);
-            let next = documents[next..].iter().find(|came| !came.is_part);
+            let next = documents[next..]
+                .iter()
+                .find(|came| !came.is_part && !came.is_again);
             *time = next.map_or(*time, |came| (*time).min(came.at_us.saturating_sub(1)));
         }
         *time = (*time).min(bound);
@@ -187,18 +193,19 @@ impl RecordSettings {
         let number = kept.last().map_or(0, |last| last + 1);
         let (body, beside) = files(&folder, number);
         let last = kept.last().map(|last| files(&folder, *last).0);
-        let is_again = |last: &PathBuf| fs::read(last).is_ok_and(|bytes| bytes == fetched.body);
-        let linked = last
-            .filter(is_again)
-            .is_some_and(|last| fs::hard_link(last, &body).is_ok());
-        if !linked {
+        let equals = |last: &PathBuf| fs::read(last).is_ok_and(|bytes| bytes == fetched.body);
+        let last = last.filter(equals);
+        let is_again = last.is_some();
+        let is_linked = last.is_some_and(|last| fs::hard_link(last, &body).is_ok());
+        if !is_linked {
             write(&body, &fetched.body)?;
         }
         // The body first: what a crash leaves without its JSON is overwritten by the next.
-        write(
-            &beside,
-            &serde_json::to_vec_pretty(&Recorded::of(fetched, under, at))?,
-        )?;
+        let told = Recorded {
+            is_again,
+            ..Recorded::of(fetched, under, at)
+        };
+        write(&beside, &serde_json::to_vec_pretty(&told)?)?;
         kept.push(number);
         self.trim(&folder, &kept)
     }
@@ -288,6 +295,7 @@ impl Recorded {
             url: fetched.base_url.clone(),
             conditional: fetched.answer.conditional,
             is_part: fetched.coverage == Coverage::Delta,
+            is_again: false,
             content_type: fetched.content_type.clone(),
             content_language: fetched.content_language.clone(),
             headers: fetched.headers.iter().filter_map(header).collect(),
@@ -512,12 +520,13 @@ mod tests {
 
     #[test]
     fn a_page_is_played_before_a_document_that_was_decided_on_after_it() {
-        let came = |at_us, is_part| Recorded {
+        let came = |at_us, is_part, is_again| Recorded {
             at_us,
             at: String::new(),
             url: String::new(),
             conditional: false,
             is_part,
+            is_again,
             content_type: None,
             content_language: None,
             headers: Vec::new(),
@@ -541,10 +550,11 @@ mod tests {
             control: ControlFinding::Shown,
         });
         let documents = [
-            came(10, false),
-            came(20, true),
-            came(30, false),
-            came(40, false),
+            came(10, false, false),
+            came(20, true, false),
+            came(30, false, false),
+            came(40, false, false),
+            came(50, false, true),
         ];
         let documents: Vec<&Recorded> = documents.iter().collect();
         let answers = [
@@ -553,8 +563,9 @@ mod tests {
             page(33, Some(10)),
             page(34, Some(30)),
             page(45, None),
+            page(55, Some(40)),
         ];
-        assert_eq!(played_at(&documents, &answers), [15, 29, 29, 34, 45]);
+        assert_eq!(played_at(&documents, &answers), [15, 29, 29, 34, 45, 55]);
     }
 
     #[test]

@@ -232,11 +232,11 @@ impl Handler for PlainLegacy {
         let link = link_header(&links.own, &links.hub);
         let links = Some(links).filter(|_| place.plain == ServePlain::Rewritten);
         let key = context.readers.document_key(feed.no, links);
-        let kept = context.readers.document(&key).await?;
+        let mut kept = context.readers.document(&key).await?;
         let pushed = kept.as_ref().and_then(|document| document.pushed);
         let is_resource = feed.settings.is_resource();
         let is_topic = pushed.is_some() || is_resource;
-        let (mut kept, head) = (kept, context.readers.head(feed.no).ok());
+        let head = context.readers.head(feed.no).ok();
         if is_resource && context.readers.is_deleted(asked.feed(name)?.read).await? {
             if is_private && context.readers.announces(feed.no) {
                 return Err(Refusal::deleted());

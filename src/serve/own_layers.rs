@@ -1,7 +1,10 @@
 //! The tower layers around each mount of our own paths, outermost first; not those around all
 //! mounts.
 
-use crate::edge::body::{self, MountService, Response, ServeBody};
+use crate::{
+    edge::body::{self, MountService, Response, ServeBody},
+    feed::{lineage::GENERATION, page::DEGRADED},
+};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use std::{any::Any, convert::Infallible, time::Duration};
@@ -65,8 +68,8 @@ fn cors(methods: &'static str) -> CorsLayer {
             header::WWW_AUTHENTICATE,
             HeaderName::from_static("im"),
             HeaderName::from_static("delta-base"),
-            HeaderName::from_static("smart-feed-cursor"),
-            HeaderName::from_static("smart-feed-generation"),
+            HeaderName::from_static(DEGRADED),
+            HeaderName::from_static(GENERATION),
             HeaderName::from_static("smart-feed-last-cursor"),
         ])
 }

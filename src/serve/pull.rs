@@ -14,8 +14,8 @@ use crate::{
         fields::{list_value, set, text},
     },
     feed::{
-        cursor::Toc, filter::Filter, lineage::GENERATION, order::Order, record::Head, stamp::Stamp,
-        view::View,
+        cursor::Toc, filter::Filter, lineage::GENERATION, order::Order, page::DEGRADED,
+        record::Head, stamp::Stamp, view::View,
     },
     readers::{ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
@@ -315,7 +315,7 @@ impl<'a> PullAnswer<'a> {
         set(headers, GENERATION, body.head.generation.to_string());
         self.position(headers, body);
         if let Some(degraded) = body.degraded {
-            set(headers, "smart-feed-cursor", degraded.name());
+            set(headers, DEGRADED, degraded.name());
         }
         Ok(response)
     }

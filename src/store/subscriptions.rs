@@ -260,7 +260,7 @@ pub struct PushWishes {
     pub warning_secs: Option<u64>,
 }
 
-/// What a subscriber is to do with a push.
+/// Treatment of a push that its hub asks of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directive {
     /// Keep these bytes in the place of what there was.
@@ -274,6 +274,13 @@ pub enum Directive {
 impl Directive {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Put, Self::Patch, Self::Delete];
+
+    /// The directive with this name in HTTP.
+    pub fn named(method: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|directive| directive.method() == method)
+    }
 
     /// Its name in HTTP.
     pub const fn method(self) -> &'static str {

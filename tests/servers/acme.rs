@@ -360,7 +360,10 @@ fn a_failure_says_whose_fault_it_is_and_is_not_repeated_at_once() {
             .as_str()
             .map(str::to_owned)
     });
-    assert!(fault.contains("tls-alpn-01"), "{fault}");
+    assert!(
+        fault.contains("blog.example.org was not proven by tls-alpn-01 (port 443)"),
+        "{fault}"
+    );
     assert!(fault.contains("[unauthorized] (for you to mend"), "{fault}");
     assert_eq!(rig.orders(), 1);
 }

@@ -60,17 +60,11 @@ fn audience(access: &AccessSettings, rules: &[ShowRule], filter: &Filter) -> Str
         .iter()
         .map(|rule| (&rule.access, rule.filter == *filter))
         .collect();
-    let is_for = |rule: &&ShowRule| rule.filter == *filter;
-    let is_open = rules
-        .iter()
-        .filter(is_for)
-        .any(|rule| rule.access.admits_later_users());
-    let chosen_by = is_open.then(|| filter.to_string());
-    let said = match chosen_by {
-        None => serde_json::to_string(&(access, until)),
-        Some(filter) => serde_json::to_string(&(access, until, filter)),
-    };
-    let said = said.expect("names and words are JSON");
+    let mut said = serde_json::to_string(&(access, until)).expect("names and words are JSON");
+    let is_open = |rule: &ShowRule| rule.filter == *filter && rule.access.admits_later_users();
+    if rules.iter().any(is_open) {
+        said += &filter.to_string();
+    }
     hex::encode(&Sha256::digest(said)[..16])
 }
 
@@ -81,25 +75,7 @@ fn write_filter<S: Serializer>(filter: &Filter, serializer: S) -> Result<S::Ok, 
 }
 
 fn read_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Filter, D::Error> {
-    filter_of(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-}
-
-/// The filter with this spelling, or what is wrong with it.
-fn filter_of(spelling: &str) -> Result<Filter, String> {
-    let mut values = [const { String::new() }; Filter::NAMES.len()];
-    for (name, value) in form_urlencoded::parse(spelling.as_bytes()) {
-        let Some(at) = Filter::NAMES.iter().position(|known| *known == name) else {
-            let names = Filter::NAMES.join(", ");
-            return Err(format!(
-                "`{name}` is no parameter of a filter; give {names}, as in \"category=news&lang=en\""
-            ));
-        };
-        if value.is_empty() || !values[at].is_empty() {
-            return Err(format!("`{name}` must be given once, with a value"));
-        }
-        values[at] = value.into_owned();
-    }
-    Filter::of(values.each_ref().map(String::as_str)).map_err(|bad| bad.to_string())
+    Filter::spelt(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
-//! The meaning of a target's answer to a delivery, in all protocols over HTTP; not how it was sent.
+//! The meaning of a target's answer to a delivery, in all protocols over HTTP; not what is sent.
 
 use super::{Delivered, NotTaken};
-use crate::layers::{FetchError, parse_retry_after};
+use crate::{
+    clock::Clock,
+    hub::{client::CallbackClient, places::Place},
+    layers::{FetchError, Request, parse_retry_after},
+};
 use bytes::Bytes;
 use http::{Response, StatusCode, header::RETRY_AFTER};
 use std::time::SystemTime;
@@ -21,6 +25,19 @@ fn on_behalf_of(answer: &Response<Bytes>) -> Option<u32> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     // Digits that do not fit are more than the most.
     is_number.then(|| text.parse().unwrap_or(u32::MAX).min(ON_BEHALF_OF_MAX))
+}
+
+/// The meaning of the answer to a request, which is sent; `None` for one that cannot be made.
+pub(super) async fn to(
+    request: Option<Request>,
+    client: &CallbackClient,
+    place: &mut Place,
+    clock: &dyn Clock,
+) -> Delivered {
+    match request {
+        Some(request) => judge(&client.send(request, place).await, clock.now()),
+        None => Delivered::Unsendable,
+    }
 }
 
 /// The meaning of an answer: any 2xx is a yes and its body is not looked at, 410 is the end, and

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     catalog::Destination,
     clock::Clock,
-    feed::{lineage::GENERATION, stamp::Stamp},
+    feed::{lineage::GENERATION, page::DEGRADED, stamp::Stamp},
     hub::{client::CallbackClient, places::Place, signature},
     layers::Request,
     store::subscriptions::{CallbackTarget, Dialect, Told},
@@ -84,10 +84,8 @@ impl Deliver for CallbackWay {
 
     fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
         async move {
-            let Some(request) = self.request(&delivery) else {
-                return Delivered::Unsendable;
-            };
-            answer::judge(&self.client.send(request, place).await, self.clock.now())
+            let request = self.request(&delivery);
+            answer::to(request, &self.client, place, &*self.clock).await
         }
         .boxed()
     }
@@ -193,7 +191,7 @@ impl CallbackWay {
             }
         }
         if let Some(degraded) = page.degraded.filter(|it| it.begins_anew()) {
-            request = request.header("smart-feed-cursor", degraded.name());
+            request = request.header(DEGRADED, degraded.name());
         }
         if let Some(total) = page.total {
             request = request.header("smart-feed-total", total);

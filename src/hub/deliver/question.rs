@@ -166,12 +166,9 @@ fn named_methods(answer: &Response<Bytes>) -> Directives {
     let words = lists
         .filter_map(|list| list.to_str().ok())
         .flat_map(|list| list.split(','));
-    let known = |word: &str| {
-        Directive::ALL
-            .into_iter()
-            .find(|directive| directive.method() == word.trim())
-    };
-    words.filter_map(known).collect()
+    words
+        .filter_map(|word| Directive::named(word.trim()))
+        .collect()
 }
 
 /// The challenge and nothing else, but for one line end at the end, which many a framework adds

@@ -42,10 +42,8 @@ impl Deliver for WebhookWay {
 
     fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
         async move {
-            let Some(request) = self.request(&delivery) else {
-                return Delivered::Unsendable;
-            };
-            answer::judge(&self.client.send(request, place).await, self.clock.now())
+            let request = self.request(&delivery);
+            answer::to(request, &self.client, place, &*self.clock).await
         }
         .boxed()
     }

@@ -33,12 +33,10 @@ impl Hub {
             accept: sender.accept.as_deref(),
         };
         let subject = self.subject(ask, sender).await?;
-        let former = self.shared.readers.site().former_spellings(&subject.topic);
-        let mut found = None;
-        for topic in std::iter::once(subject.topic.clone()).chain(former) {
-            let store = &self.shared.store;
-            found = found.or(store.find_subscription(&topic, &asked.callback).await?);
-        }
+        let found = self
+            .shared
+            .find_subscription(&subject.topic, &asked.callback)
+            .await?;
         let proven = found.filter(|(sub, _)| match &sub.target {
             Target::Callback(callback) => is_proof(asked.proof.reveal(), callback),
             Target::Cloud(_) | Target::Xmpp(_) | Target::Webhook(_) => false,

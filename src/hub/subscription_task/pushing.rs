@@ -49,7 +49,7 @@ pub(super) struct Pushing {
     channel_spent: Instant,
 }
 
-/// What there is to push.
+/// News that a subscription is pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Items, or hidden ones that are to be passed.
@@ -345,7 +345,7 @@ fn is_channel_told(sub: &Subscription, form: Representation) -> bool {
     sub.representation != RESOURCE && form.position_place() == PositionPlace::Body
 }
 
-/// What a subscription waits for.
+/// Events for which a subscription waits.
 struct Awaited {
     /// The read of its next push; `None` before there is a position.
     after: Option<ReadRequest>,

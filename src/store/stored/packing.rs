@@ -73,7 +73,7 @@ pub(super) fn unpacked(stored: &[u8]) -> Result<Vec<u8>, StoreError> {
     Ok(value)
 }
 
-/// What is there, or is made now.
+/// The value that is there, or is made now.
 fn made<T>(place: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) -> io::Result<&mut T> {
     Ok(match place {
         Some(made) => made,

@@ -132,7 +132,7 @@ async fn a_subscriber_of_a_resource_ends_with_what_is_shown_however_often_it_is_
     let page: serde_json::Value = serde_json::from_slice(&page.unwrap().body).unwrap();
     let known = known.lock().unwrap();
     assert_eq!(page["last_cursor"], known.last.as_str(), "L is the head");
-    assert!(known.pushes >= KILLS / 3, "{} pushes", known.pushes);
+    assert!(known.pushes >= KILLS / 2, "{} pushes", known.pushes);
     println!(
         "{} pushes, {} lost, {} breaks",
         known.pushes, known.lost, known.breaks

@@ -102,7 +102,7 @@ pub(in crate::store::redb) fn check(first: IndexTerm, chunk: &[u8]) -> Result<()
     lists(first, chunk).try_for_each(|row| row.and_then(|(_, list)| stamps(base, list).map(drop)))
 }
 
-/// What the stamps of a chunk are added to, and its lists.
+/// The stamp to which those of a chunk are added, and its lists.
 pub(super) fn opened(chunk: &[u8]) -> Result<(u64, &[u8]), StoreError> {
     let Some((&RELATIVE, mut lists)) = chunk.split_first() else {
         return Ok((0, chunk));
