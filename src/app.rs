@@ -16,11 +16,7 @@ use crate::{
         admin::{Admin, AdminGuard},
         router::Router,
     },
-    store::{
-        Remedy, Store, StoreError,
-        redb::{Redb, missing_store},
-        traits::Upkeep as _,
-    },
+    store::{self, Remedy, Store, StoreError},
 };
 use accounts::AccountDesk;
 use anyhow::Context as _;
@@ -376,7 +372,11 @@ async fn all_feeds(store: &dyn Store, config: &Config) -> Result<Vec<FeedSetting
 /// Opens the store of a configuration, which must be there.
 async fn open_existing(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     let path = &config.store.path;
-    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    anyhow::ensure!(
+        config.store.url.is_some() || path.exists(),
+        "there is no store at {}",
+        path.display()
+    );
     open(config, Arc::new(clock::System)).await
 }
 
@@ -411,23 +411,18 @@ async fn close_without_traces(
 
 /// A configuration beside its store, which nobody serves. There need not be a store yet.
 pub async fn beside_store(config: &Config) -> anyhow::Result<LookedAt> {
-    if let Some(missing) = missing_store(&config.store.path) {
-        return Err(missing.into());
-    }
-    if !config.store.path.exists() {
+    let settings = config.store.clone();
+    let seen = tokio::task::spawn_blocking(move || store::look(&settings, Arc::new(clock::System)));
+    let seen = seen
+        .await?
+        .with_context(|| format!("the store {}", config.store))?;
+    let Some(store) = seen else {
         return Ok(LookedAt {
             feeds: configured_at_sites(config),
             ..LookedAt::default()
         });
-    }
-    let settings = config.store.clone();
-    let seen = tokio::task::spawn_blocking(move || {
-        Redb::look(&settings.path, &settings, Arc::new(clock::System))
-    });
-    let store = seen
-        .await?
-        .with_context(|| format!("the store {}", config.store.path.display()))?;
-    let looked = LookedAt::of(&store, config).await;
+    };
+    let looked = LookedAt::of(&*store, config).await;
     store.close().await?;
     Ok(looked?)
 }
@@ -462,8 +457,7 @@ pub async fn change_accounts(
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     let settings = config.store.clone();
-    let opening = move || Redb::open(&settings.path, &settings, clock);
+    let opening = move || store::open(&settings, clock);
     let opened = tokio::task::spawn_blocking(opening).await?;
-    let store = opened.with_context(|| format!("the store {}", config.store.path.display()))?;
-    Ok(Arc::new(store))
+    opened.with_context(|| format!("the store {}", config.store))
 }

@@ -113,6 +113,20 @@ impl<'t> ConfigReading<'t> {
         self.mistakes.extend(further.mistakes);
     }
 
+    /// Refuses two keys of a table that exclude each other.
+    pub(super) fn refuse_both(&mut self, table: &str, one: &str, other: &str) {
+        let values = self.written.table.get(table).and_then(Value::as_table);
+        let has = |key| values.is_some_and(|values| values.contains_key(key));
+        if has(one) && has(other) {
+            let wanted = format!("leave out one of {table}.{one} and {table}.{other}");
+            self.refuse(
+                &format!("{table}.{one}"),
+                format!("a value beside {table}.{other}"),
+                wanted,
+            );
+        }
+    }
+
     /// Takes over a refusal of something outside of the text.
     pub(super) fn add(&mut self, refused: RefusedSetting) {
         self.mistakes.push(refused);
