@@ -23,6 +23,8 @@ pub mod groups;
 
 mod sites;
 
+mod registry;
+
 mod subscription_no;
 
 pub mod error;
@@ -84,6 +86,7 @@ pub use opening::{look, open, url_problem};
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use redb::stored_item;
+pub use registry::{RegistryChange, RegistryEntry, RegistryStore};
 pub use settings::Config;
 pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;
@@ -92,8 +95,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Groups, Polls, SiteStore, Store, Subscriptions, Upkeep,
-        Walks, Watched,
+        AccountStore, CatalogStore, Feeds, Groups, Polls, RegistryStore, SiteStore, Store,
+        Subscriptions, Upkeep, Walks, Watched,
     };
 }
 
@@ -106,6 +109,7 @@ pub trait Store:
     + Feeds
     + Groups
     + SiteStore
+    + RegistryStore
     + Polls
     + Walks
     + Subscriptions
@@ -121,6 +125,7 @@ impl<T> Store for T where
         + Feeds
         + Groups
         + SiteStore
+        + RegistryStore
         + Polls
         + Walks
         + Subscriptions

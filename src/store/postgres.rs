@@ -89,6 +89,8 @@ mod accounts;
 
 mod sites;
 
+mod registry;
+
 mod row_moves;
 
 #[cfg(test)]

@@ -112,6 +112,8 @@ mod accounts;
 
 mod sites;
 
+mod registry;
+
 mod forgotten;
 
 mod subscriptions;

@@ -1,6 +1,6 @@
 //! One step of a walk: at most one request, what is kept of it, and the commit at the end.
 
-use super::{ArchiveReader, Stepped};
+use super::{ArchiveReader, Stepped, is_settled};
 use crate::feed::{
     archive::{ArchiveWalk, WalkStep},
     schedule::{Failure, FaultKind, Plan},
@@ -15,6 +15,9 @@ const STEP_AGAIN_SECS: u64 = 5;
 /// Seconds until the commit of archives that pass the quota of their feed is tried again: nothing
 /// is asked for it.
 const QUOTA_AGAIN_SECS: u64 = 86_400;
+
+/// Seconds until a walk that is done is looked at again, while a poll is to commit its end.
+const UNSETTLED_SECS: u64 = 10;
 
 impl ArchiveReader<'_> {
     /// Goes one step on: at most one request. `None` when `stop` came before there was anything to
@@ -61,6 +64,7 @@ impl ArchiveReader<'_> {
             walk = staged.recalled().unwrap_or(walk);
         }
         let mut host_pause = None;
+        let was_done = walk.is_done();
         if let WalkStep::Fetch(url) = walk.next(self.context.now()) {
             let plan = Plan {
                 url: url.clone(),
@@ -86,8 +90,10 @@ impl ArchiveReader<'_> {
             }));
         }
         // Every page is read: the feed waits for nothing more, though the end is not proven yet.
-        let wants_poll = !store.feed(feed.no).await?.is_ready();
-        if !wants_poll && walk.is_over() {
+        let is_served = store.feed(feed.no).await?.is_ready();
+        // One that waits for its poll has asked for it already.
+        let wants_poll = !is_served && !was_done;
+        if is_served && walk.is_over() {
             self.commit_late(&walk).await?;
         }
         if !walk.is_done() {
@@ -98,7 +104,17 @@ impl ArchiveReader<'_> {
                 host_pause,
             }));
         }
-        let walked = store.feed(feed.no).await?.completeness.last_walk;
+        let record = store.feed(feed.no).await?;
+        if !is_settled(&walk, &record) {
+            // A poll that is under way may have opened the pages before the last ones were there.
+            return Ok(Some(Stepped {
+                walk: Some(walk),
+                next_at: Some(self.context.now().plus_secs(UNSETTLED_SECS)),
+                wants_poll,
+                host_pause,
+            }));
+        }
+        let walked = record.completeness.last_walk;
         let next_at = walked.and_then(|walked| feed.walks_again_at(&walked));
         Ok(Some(Stepped {
             walk: None,

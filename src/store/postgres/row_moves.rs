@@ -163,7 +163,7 @@ const fn table(
 use KeyPart::{Bytes, Feed, Long, Short, Text};
 
 /// The tables in the order in which they are moved: items follow their feeds.
-const TABLES: [MovedTable; 21] = [
+const TABLES: [MovedTable; 22] = [
     table("feeds", "feeds", &[Feed("no")], "value"),
     table("items", "items", &[Feed("feed"), Long("t")], "value"),
     table("keys", "keys", &[Feed("feed"), Bytes("key", 16)], "item"),
@@ -214,6 +214,7 @@ const TABLES: [MovedTable; 21] = [
         &[Feed("member"), Feed("feed")],
         "''::bytea",
     ),
+    table("registry", "registry", &[Text("name")], "value"),
     table(
         "hosts",
         "pauses",

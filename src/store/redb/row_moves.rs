@@ -145,7 +145,11 @@ impl TableVisitor for Reading<'_, '_> {
         if DERIVED.contains(&name) || self.without.contains(&name) {
             return Ok(());
         }
-        let rows = self.snapshot.open_table(table.definition())?;
+        let rows = match self.snapshot.open_table(table.definition()) {
+            // A file that was written before there was one.
+            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(()),
+            rows => rows?,
+        };
         let (mut batch, mut bytes) = (Vec::new(), 0);
         for row in rows.range::<K::SelfType<'_>>(..)? {
             let (key, stored) = row?;

@@ -8,6 +8,7 @@ use crate::{
         FeedSpec, ImportSettings, polls::Polled, testing::Scripted, upstream::PageReply,
         walks::ArchiveReader,
     },
+    store::Commit,
 };
 
 /// The live document, which leads to an archive.
@@ -336,4 +337,47 @@ async fn retry_after_pauses_the_host_alike_whatever_was_asked_for() {
         polled.is_some() && stepped == checked && stepped.is_some(),
         "our own back-off"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_walk_that_ends_while_the_first_poll_commits_is_committed_behind_it() {
+    let house = house(|path, _| match path {
+        "/a2" => ok(SECOND),
+        "/a1" => ok(ONE),
+        _ => status(404, &[]),
+    });
+    let feed = with_import(&house, ImportSettings::default()).await;
+    let Polled { state, walk, .. } = house.poll(&feed, &PollState::unpolled(URL)).await;
+    let mut walk = walk.expect("it leads to an archive");
+    let mut polls_wanted = Vec::new();
+    let go_on = |walk| {
+        let reader = ArchiveReader::new(&house.context, &house.upstream, &feed, &state);
+        let stop = CancellationToken::new();
+        async move { reader.go_on(walk, &stop).await.unwrap() }
+    };
+    while !walk.is_done() {
+        pass(300).await;
+        let stepped = go_on(walk).await;
+        polls_wanted.push(stepped.wants_poll);
+        assert!(stepped.next_at.is_some(), "its end is not committed");
+        walk = stepped.walk.expect("its end is not committed");
+    }
+    assert_eq!(polls_wanted.last(), Some(&true));
+    let requests = asked(&house).len();
+    // It waits for the poll, which it asks for once.
+    let stepped = go_on(walk).await;
+    assert!(!stepped.wants_poll && stepped.next_at.is_some());
+    // The poll that was under way had opened the pages before any was there.
+    let record = house.store.feed(feed.no).await.unwrap();
+    let commit = Commit {
+        ready: true,
+        ..Commit::nothing(&record)
+    };
+    house.store.commit(commit).await.unwrap();
+    let stepped = go_on(stepped.walk.unwrap()).await;
+    assert!(stepped.walk.is_none() && !stepped.wants_poll);
+    assert_eq!(titles(&house, feed.no).await, ["one", "two", "three"]);
+    let record = house.store.feed(feed.no).await.unwrap();
+    assert_eq!(record.completeness.history, History::Complete);
+    assert_eq!(asked(&house).len(), requests);
 }

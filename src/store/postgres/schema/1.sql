@@ -119,3 +119,4 @@ CREATE TABLE pauses (
     paused_since bigint NOT NULL,
     paused_until bigint NOT NULL
 );
+CREATE TABLE registry (name text COLLATE "C" PRIMARY KEY, value bytea NOT NULL);
