@@ -124,7 +124,7 @@ impl App {
     ) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
         let file = source.as_ref().map(|source| &*source.file);
-        if config.lacks_feeds() && !config.store.path.exists() {
+        if config.lacks_feeds() && config.store.is_missing_file() {
             // No registry can have them.
             let file = file.unwrap_or(Path::new("the configuration"));
             config = config.with_registered(&Registered::default(), file)?;
@@ -400,11 +400,10 @@ async fn all_feeds(
 
 /// Opens the store of a configuration, which must be there.
 async fn open_existing(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-    let path = &config.store.path;
     anyhow::ensure!(
-        config.store.url.is_some() || path.exists(),
+        !config.store.is_missing_file(),
         "there is no store at {}",
-        path.display()
+        config.store
     );
     open(config, Arc::new(clock::System)).await
 }

@@ -28,6 +28,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// True for a file that is not there yet. Of a database nothing is known without connecting.
+    pub fn is_missing_file(&self) -> bool {
+        self.url.is_none() && !self.path.exists()
+    }
+
     /// True when the other one names the same store.
     pub fn is_same_store(&self, other: &Self) -> bool {
         match (&self.url, &other.url) {
