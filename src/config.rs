@@ -103,7 +103,8 @@ impl Config {
             }
             let of_certificate = problems::certificate_problem(config)
                 .into_iter()
-                .chain(problems::acme_problems(config));
+                .chain(problems::acme_problems(config))
+                .chain(config.xmpp.problem_with_files().map(|it| it.within("xmpp")));
             problems::store_problem(config)
                 .into_iter()
                 .chain(of_certificate)

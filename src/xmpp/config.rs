@@ -91,6 +91,24 @@ impl Config {
         !self.tls && !is_loopback
     }
 
+    /// The problem with the files that it names, as far as this user may read them.
+    pub fn problem_with_files(&self) -> Option<RefusedSetting> {
+        super::problem_with_files(self)
+    }
+
+    /// Keys that mean nothing, because there is no server.
+    pub fn idle_keys(&self) -> Vec<&'static str> {
+        let keys = [
+            ("xmpp.jid", self.jid.is_some()),
+            ("xmpp.secret", self.secret.is_some()),
+            ("xmpp.secret_file", self.secret_file.is_some()),
+        ];
+        let given = keys
+            .iter()
+            .filter(|(_, is_given)| *is_given && !self.is_on());
+        given.map(|(key, _)| *key).collect()
+    }
+
     /// Refuses values that cannot work.
     pub fn check(&self) -> Result<(), RefusedSetting> {
         let refuse = |key: &str, found: &str, wanted: &str| {
@@ -191,7 +209,10 @@ mod tests {
         }
         assert!(checked(&whole("")).unwrap().is_on());
         for (text, part) in [
-            (whole("").replace("feeds.", "me@feeds."), "a host name"),
+            (
+                whole("").replace("feeds.", "me@feeds."),
+                "\"me@feeds.example.org\"; give a host name",
+            ),
             (whole("").replace("feeds.", "Feeds."), "lower case"),
             (whole("").replace(":5347", ""), "a host and the port"),
             (whole("").replace(":5347", ":0"), "a host and the port"),
@@ -220,5 +241,24 @@ mod tests {
         ] {
             assert!(checked(&good).is_ok(), "{good}");
         }
+    }
+
+    #[cfg(feature = "xmpp")]
+    #[test]
+    fn files_that_are_not_there_and_keys_without_a_server_are_told() {
+        let problem = |text: &str| {
+            let config: Config = toml::from_str(text).unwrap();
+            config.problem_with_files().map(|it| it.to_string())
+        };
+        assert_eq!(problem("secret = \"s\""), None);
+        let secret = problem("secret_file = \"/nowhere/s\"").unwrap();
+        assert!(
+            secret.starts_with("secret_file: found \"/nowhere/s\""),
+            "{secret}"
+        );
+        let root = problem("secret = \"s\"\ntls_root = \"/nowhere/r\"").unwrap();
+        assert!(root.starts_with("tls_root: found \"/nowhere/r\""), "{root}");
+        let idle: Config = toml::from_str("jid = \"x\"\nsecret = \"s\"").unwrap();
+        assert_eq!(idle.idle_keys(), ["xmpp.jid", "xmpp.secret"]);
     }
 }
