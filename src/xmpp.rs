@@ -10,12 +10,8 @@ mod absent;
 mod component;
 
 #[cfg(not(feature = "xmpp"))]
-pub use absent::Component;
-#[cfg(not(feature = "xmpp"))]
-use absent::problem_with_files;
+pub use absent::{Component, problem_with_files};
 #[cfg(feature = "xmpp")]
-pub use component::Component;
-#[cfg(feature = "xmpp")]
-use component::problem_with_files;
+pub use component::{Component, problem_with_files};
 pub use config::Config;
 pub use parts::{ConnectionState, EndedSubscription, Parts, SubscriptionState};

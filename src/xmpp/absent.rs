@@ -9,7 +9,7 @@ use std::{collections::HashMap, io, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// None: no file is read.
-pub(super) fn problem_with_files(_: &Config) -> Option<RefusedSetting> {
+pub fn problem_with_files(_: &Config) -> Option<RefusedSetting> {
     None
 }
 

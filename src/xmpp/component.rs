@@ -53,7 +53,7 @@ mod tests;
 const LOAD_AGAIN_SECS: u64 = 5;
 
 /// The problem with the files of a configuration, as far as this user may read them.
-pub(super) fn problem_with_files(config: &Config) -> Option<RefusedSetting> {
+pub fn problem_with_files(config: &Config) -> Option<RefusedSetting> {
     if let (Some(file), Some(error)) = (&config.secret_file, secret(config).err()) {
         return refused("secret_file", file, &error);
     }

@@ -91,11 +91,6 @@ impl Config {
         !self.tls && !is_loopback
     }
 
-    /// The problem with the files that it names, as far as this user may read them.
-    pub fn problem_with_files(&self) -> Option<RefusedSetting> {
-        super::problem_with_files(self)
-    }
-
     /// Keys that mean nothing, because there is no server.
     pub fn idle_keys(&self) -> Vec<&'static str> {
         let keys = [
@@ -243,21 +238,8 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "xmpp")]
     #[test]
-    fn files_that_are_not_there_and_keys_without_a_server_are_told() {
-        let problem = |text: &str| {
-            let config: Config = toml::from_str(text).unwrap();
-            config.problem_with_files().map(|it| it.to_string())
-        };
-        assert_eq!(problem("secret = \"s\""), None);
-        let secret = problem("secret_file = \"/nowhere/s\"").unwrap();
-        assert!(
-            secret.starts_with("secret_file: found \"/nowhere/s\""),
-            "{secret}"
-        );
-        let root = problem("secret = \"s\"\ntls_root = \"/nowhere/r\"").unwrap();
-        assert!(root.starts_with("tls_root: found \"/nowhere/r\""), "{root}");
+    fn keys_without_a_server_are_idle() {
         let idle: Config = toml::from_str("jid = \"x\"\nsecret = \"s\"").unwrap();
         assert_eq!(idle.idle_keys(), ["xmpp.jid", "xmpp.secret"]);
     }

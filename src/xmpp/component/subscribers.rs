@@ -554,7 +554,8 @@ impl Subscribers {
                     continue;
                 }
                 if was_away {
-                    subscriber.looks = 0;
+                    // Clients come back a little later than their server: none is asked at once.
+                    subscriber.looks = 1;
                 }
                 if left == 0 && subscriber.looks >= LOOKS_MAX {
                     leases.over.push(subscriber.clone());

@@ -280,7 +280,7 @@ async fn whatever_an_address_asks_renews_its_lease() {
     let began = Instant::now();
     let message = next_but_pings(&mut rig.server).await;
     assert_eq!(told_end(&message), (BARE.to_owned(), "blog".to_owned()));
-    assert!((3_600..3_800).contains(&began.elapsed().as_secs()));
+    assert!((3_500..3_800).contains(&began.elapsed().as_secs()));
     sleep(Duration::from_millis(10)).await;
     assert_eq!(lease(&rig).await, None);
 }
@@ -337,14 +337,12 @@ async fn a_lease_does_not_end_before_its_address_could_be_asked() {
             }
             asked.push((to, began.elapsed().as_secs()));
         }
-        // Both are asked within a minute or two; the one that answers is asked once.
+        // Clients have time to come back; the one that answers is asked once.
         let of = |jid: &str| asked.iter().filter(|(to, _)| to == jid).count();
-        assert_eq!((of(ALICE), of(mute)), (1, 6), "{asked:?}");
-        assert!(
-            asked.iter().take(2).all(|(_, secs)| *secs <= 120),
-            "{asked:?}"
-        );
-        assert!((3_600..3_800).contains(&began.elapsed().as_secs()));
+        assert_eq!((of(ALICE), of(mute)), (1, 5), "{asked:?}");
+        let (_, first) = asked[0];
+        assert!((500..720).contains(&first), "{asked:?}");
+        assert!((3_500..3_800).contains(&began.elapsed().as_secs()));
         sleep(Duration::from_millis(10)).await;
         assert_eq!(told(&mut rig, "").await, [("blog".into(), ALICE.into())]);
     }
