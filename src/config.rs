@@ -110,7 +110,8 @@ impl Config {
             }
             let of_certificate = problems::certificate_problem(config)
                 .into_iter()
-                .chain(problems::acme_problems(config));
+                .chain(problems::acme_problems(config))
+                .chain(xmpp::problem_with_files(&config.xmpp).map(|it| it.within("xmpp")));
             problems::store_problem(config)
                 .into_iter()
                 .chain(of_certificate)
