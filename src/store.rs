@@ -23,6 +23,8 @@ pub mod groups;
 
 mod sites;
 
+mod registry;
+
 mod subscription_no;
 
 pub mod error;
@@ -64,6 +66,7 @@ pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use redb::stored_item;
+pub use registry::{RegistryChange, RegistryEntry, RegistryStore};
 pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;
 pub use subscriptions::{Subscription, Subscriptions};
@@ -71,8 +74,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Groups, Polls, SiteStore, Store, Subscriptions, Upkeep,
-        Walks, Watched,
+        AccountStore, CatalogStore, Feeds, Groups, Polls, RegistryStore, SiteStore, Store,
+        Subscriptions, Upkeep, Walks, Watched,
     };
 }
 
@@ -85,6 +88,7 @@ pub trait Store:
     + Feeds
     + Groups
     + SiteStore
+    + RegistryStore
     + Polls
     + Walks
     + Subscriptions
@@ -100,6 +104,7 @@ impl<T> Store for T where
         + Feeds
         + Groups
         + SiteStore
+        + RegistryStore
         + Polls
         + Walks
         + Subscriptions

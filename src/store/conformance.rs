@@ -31,6 +31,8 @@ pub(super) mod subscriptions;
 
 pub(super) mod accounts;
 
+mod registry;
+
 mod sharing;
 
 mod properties;

@@ -1,7 +1,7 @@
 //! Streams over what a store lists by pages, so that a caller never holds all of it; not the pages
 //! of a feed.
 
-use super::{HostPause, Store, StoreError, Subscription, subscriptions::Progress};
+use super::{HostPause, RegistryEntry, Store, StoreError, Subscription, subscriptions::Progress};
 use crate::{
     auth::{AccessToken, User},
     feed::{
@@ -68,6 +68,14 @@ pub fn users(store: &dyn Store) -> Rows<'_, User> {
 /// Every token, by number.
 pub fn tokens(store: &dyn Store) -> Rows<'_, AccessToken> {
     paged(|after| store.tokens(after, ROWS_MAX), |token| token.no)
+}
+
+/// Every entry of the registry, by name.
+pub fn registry(store: &dyn Store) -> Rows<'_, RegistryEntry> {
+    paged(
+        |after| store.registry(after, ROWS_MAX),
+        |entry| entry.name.clone(),
+    )
 }
 
 /// The rows of pages that are read one after another, each after the last key of the one before.

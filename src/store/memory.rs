@@ -42,6 +42,8 @@ mod groups;
 
 mod listing;
 
+mod registry;
+
 use accounts::MemoryAccounts;
 use feed::MemoryFeed;
 use groups::MemoryGroup;
@@ -60,6 +62,8 @@ struct MemoryState {
     feeds: BTreeMap<FeedNo, MemoryFeed>,
     hosts: BTreeMap<String, Pause>,
     found_feeds: BTreeMap<String, FoundFeeds>,
+    /// Texts of entries by name.
+    registry: BTreeMap<String, String>,
     groups: BTreeMap<FeedNo, MemoryGroup>,
     subs: BTreeMap<SubscriptionNo, (Subscription, Progress)>,
     accounts: MemoryAccounts,

@@ -109,6 +109,8 @@ mod accounts;
 
 mod sites;
 
+mod registry;
+
 mod forgotten;
 
 mod subscriptions;

@@ -53,6 +53,8 @@ mod account;
 
 mod site;
 
+mod registry;
+
 mod group;
 
 mod clock;
@@ -64,6 +66,8 @@ mod tests;
 
 #[cfg(test)]
 mod golden;
+
+pub(super) use registry::RegistryText;
 
 /// A kind of value, with its own version.
 pub(super) trait StoredKind: Stored {

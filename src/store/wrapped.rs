@@ -3,9 +3,9 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, Store, StoreCondition, StoreCounts,
-    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
-    Witnessed,
+    HostPause, Outlined, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore, SiteStore,
+    Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo,
+    Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -145,6 +145,10 @@ tapped! { 'a
         document(feed: FeedNo) -> Option<LegacyDocument>;
         keep_found_feeds(site: &'a str, found: FoundFeeds) -> ();
         found_feeds(site: &'a str) -> FoundFeeds;
+    }
+    RegistryStore {
+        change_registry(changes: Vec<RegistryChange>) -> ();
+        registry(after: Option<String>, max: usize) -> Vec<RegistryEntry>;
     }
     Upkeep {
         check() -> ();

@@ -11,8 +11,8 @@ use super::{
     removed_log::{Removed, RemovedLog},
     sealed::SealedTable,
     tables::{
-        BARE_META, META, SCHEMA, SUBSCRIPTIONS, TableEdit as _, TableVisitor, WALKS, make_all,
-        snapshot_table, table_names, visit_all,
+        BARE_META, META, REGISTRY, SCHEMA, SUBSCRIPTIONS, TableEdit as _, TableVisitor, WALKS,
+        make_all, snapshot_table, table_names, visit_all,
     },
     watched_backend::{StorageWatch, WatchedBackend},
     writer::REWRITE_KEY,
@@ -538,7 +538,10 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
     let stored = meta.get(BARE_SCHEMA_KEY)?.ok_or_else(foreign)?;
     let schema = stored.value().first_chunk().copied();
     match schema.map(u32::from_be_bytes) {
-        Some(SCHEMA) => check_tables(path, &snapshot),
+        Some(SCHEMA) => {
+            check_tables(path, &snapshot)?;
+            make_registry(database, &snapshot)
+        }
         Some(newer) if newer > SCHEMA => Err(StoreError::Schema(format!(
             "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}; take the everfeed that wrote it",
             path.display()
@@ -573,6 +576,18 @@ fn check_tables(path: &Path, snapshot: &ReadTransaction) -> Result<(), StoreErro
     Err(older_store(path, older))
 }
 
+/// Makes the table of the registry in a file that was written before there was one.
+fn make_registry(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
+    let mut tables = snapshot.list_tables()?;
+    if tables.any(|table| table.name() == REGISTRY.name()) {
+        return Ok(());
+    }
+    let mut tx = database.begin_write()?;
+    tx.set_quick_repair(true);
+    tx.edit(REGISTRY)?;
+    Ok(tx.commit()?)
+}
+
 /// Compares the tables of a file with those that we know by the same names.
 struct TodaysTables<'a> {
     path: &'a Path,
@@ -583,6 +598,8 @@ impl TableVisitor for TodaysTables<'_> {
     fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
         let name = table.name();
         let how = match self.snapshot.open_table(table.definition()) {
+            // It is made.
+            Err(TableError::TableDoesNotExist(_)) if name == REGISTRY.name() => return Ok(()),
             Err(TableError::TableDoesNotExist(_)) => format!("it has no table `{name}`"),
             Err(
                 TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. },

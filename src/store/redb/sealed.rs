@@ -196,11 +196,24 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
     where
         R: Borrow<K::SelfType<'k>> + 'k,
     {
+        let rows = self.range_unchecked(range)?;
+        Ok(rows.map(|row| {
+            let (key, value) = row?;
+            Ok((key, value?))
+        }))
+    }
+
+    /// The same; a row that is damaged is an error beside its key, and the others come after it.
+    pub(super) fn range_unchecked<'k, R>(
+        &self,
+        range: impl RangeBounds<R> + 'k,
+    ) -> Result<impl DoubleEndedIterator<Item = Result<UncheckedRow<'_, K>, StoreError>>, StoreError>
+    where
+        R: Borrow<K::SelfType<'k>> + 'k,
+    {
         let name = self.name;
-        Ok(self
-            .table
-            .range::<R>(range)?
-            .map(move |row| checked(name, row)))
+        let rows = self.table.range::<R>(range)?;
+        Ok(rows.map(move |row| unchecked(name, row)))
     }
 }
 

@@ -126,6 +126,9 @@ pub(super) const MEMBERSHIPS: SealedTable<&'static MembershipKey> = SealedTable:
 /// Host to its pause.
 pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
 
+/// `RegistryText`, by the name of its feed.
+pub(super) const REGISTRY: SealedTable<&'static str> = SealedTable::new("registry");
+
 /// Something that is done with every table.
 pub(super) trait TableVisitor {
     fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError>;
@@ -163,7 +166,8 @@ pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreErro
     visitor.visit(GROUPS)?;
     visitor.visit(GROUP_POSTS)?;
     visitor.visit(HOLDINGS)?;
-    visitor.visit(MEMBERSHIPS)
+    visitor.visit(MEMBERSHIPS)?;
+    visitor.visit(REGISTRY)
 }
 
 /// The names of all tables.

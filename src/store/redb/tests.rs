@@ -6,9 +6,9 @@ use super::{
     file::{self, StoreFile},
     open_file::{Astray, FileOpener, OpenDatabase, OpenFile},
     tables::{
-        BARE_META, CREATED, FEEDS, IDS, ITEMS, META, POLLS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
-        TableEdit as _, feed_key, id_key, make_all, stamp_key, stamp_value, subscription_key,
-        topic_key,
+        BARE_META, CREATED, FEEDS, IDS, ITEMS, META, POLLS, REGISTRY, SUBSCRIPTION_KEYS,
+        SUBSCRIPTIONS, TableEdit as _, feed_key, id_key, make_all, stamp_key, stamp_value,
+        subscription_key, topic_key,
     },
     watched_backend::WatchedBackend,
     writer::QUEUE_JOBS_MAX,
@@ -60,6 +60,8 @@ mod restoring;
 mod late;
 
 mod copying;
+
+mod registry;
 
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))
@@ -398,7 +400,7 @@ fn every_table_is_made_at_once() {
     make_all(&tx).unwrap();
     assert_eq!(
         tx.list_tables().unwrap().count(),
-        31,
+        32,
         "one for each definition"
     );
 }

@@ -15,7 +15,7 @@ use super::{
     tables::{
         COUNTED, CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
         GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS,
-        POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
+        POLLS, POSITIONS, PUBLISHED, REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
         SnapshotRows, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES,
         feed_key, feed_of, holding_key, id_key, item_id_of, listed_of, snapshot_table, stamp_key,
         stamp_of, subscription_key, subscription_of, term_of,
@@ -41,7 +41,7 @@ use crate::{
         clock_guard::ClockGuard,
         content_mark::ContentMark,
         stored::{
-            StoredKind, damaged, decode,
+            RegistryText, StoredKind, damaged, decode,
             item::{decode_item, item_header},
         },
         subscriptions::Progress,
@@ -249,6 +249,7 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.values::<AccessToken, _>(TOKENS, "tokens");
     table.values::<LegacyDocument, _>(DOCUMENTS, "documents");
     table.values::<FoundFeeds, _>(FOUND_FEEDS, "feeds of sites");
+    table.values::<RegistryText, _>(REGISTRY, "entries of the registry");
     table.values::<GroupRecord, _>(GROUPS, "groups");
     table.values::<GroupPost, _>(GROUP_POSTS, "posts of groups");
     table.numbers(HOLDINGS, "items in groups", 10);

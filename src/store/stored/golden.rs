@@ -1113,6 +1113,12 @@ fn samples() -> Vec<Sample> {
         ),
         sample(
             "full",
+            RegistryText {
+                text: "{\"name\":\"blog\",\"url\":\"http://x/\"}".into(),
+            },
+        ),
+        sample(
+            "full",
             ClockGuard {
                 recorded: Some(AT),
                 accepted: Some(AT),

@@ -1,0 +1,60 @@
+//! The registry in the file.
+
+use super::{
+    Redb,
+    tables::{REGISTRY, TableEdit as _, TableSource},
+    writer::Writing,
+};
+use crate::store::{
+    RegistryChange, RegistryEntry, RegistryStore, StoreError, StoreFuture, stored::RegistryText,
+    stored::decode,
+};
+use std::ops::Bound;
+
+impl RegistryStore for Redb {
+    fn change_registry(&self, changes: Vec<RegistryChange>) -> StoreFuture<'_, ()> {
+        self.write(move |writing| change(writing, &changes))
+    }
+
+    fn registry(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<RegistryEntry>> {
+        self.read(move |snapshot| entries(snapshot, after.as_deref(), max))
+    }
+}
+
+fn change(writing: &mut Writing<'_>, changes: &[RegistryChange]) -> Result<(), StoreError> {
+    let mut table = writing.change().edit(REGISTRY)?;
+    for change in changes {
+        match change {
+            RegistryChange::Put { name, text } => {
+                table.write(name.as_str(), &RegistryText { text: text.clone() })?;
+            }
+            RegistryChange::Remove(name) => table.remove(name.as_str())?,
+        }
+    }
+    Ok(())
+}
+
+fn entries(
+    source: &impl TableSource,
+    after: Option<&str>,
+    max: usize,
+) -> Result<Vec<RegistryEntry>, StoreError> {
+    let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let table = source.table(REGISTRY)?;
+    let rows = table.range_unchecked::<&str>((after, Bound::Unbounded))?;
+    let mut entries = Vec::new();
+    for row in rows.take(max) {
+        let (name, value) = row?;
+        let read = value.and_then(|value| decode::<RegistryText>("an entry", value.value()));
+        let text = match read {
+            Ok(read) => Ok(read.text),
+            Err(StoreError::Damaged(why)) => Err(why),
+            Err(error) => return Err(error),
+        };
+        entries.push(RegistryEntry {
+            name: name.value().to_owned(),
+            text,
+        });
+    }
+    Ok(entries)
+}
