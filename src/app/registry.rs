@@ -182,15 +182,20 @@ pub(super) fn unread(names: &RegistryNames) -> Vec<UnreadEntry> {
     names.unread.iter().map(entry).collect()
 }
 
+/// Gives the configuration without the feeds of the registry, beside which a change is to stand. It
+/// is long, and seldom needed twice.
+pub(super) type GiveConfig<'a> = &'a (dyn Fn() -> Config + Sync);
+
 // Decides: Which change of the registry is refused?
-/// Decides on a change. `base` is the configuration without the feeds of the registry. Refused with
-/// every mistake that the change would bring.
+/// Decides on a change. Refused with every mistake that the change would bring.
+// Limit: each change reads all entries and compares all feeds, as a reload does.
 pub(super) async fn plan(
     store: &dyn Store,
-    base: Config,
+    config: GiveConfig<'_>,
     reader: &EntryReader,
     wanted: WantedChange,
 ) -> Result<PlannedChange, RegistryAnswer> {
+    let base = config();
     let before = registered(store, reader).await.map_err(away)?;
     let mut after = before.clone();
     let is_put = matches!(wanted, WantedChange::Put(_));
@@ -222,7 +227,19 @@ pub(super) async fn plan(
         return Err(refuse(StatusCode::CONFLICT, "feed", found, wanted));
     }
     let (site, public_url) = (base.site.clone(), base.server.public_url.clone());
-    let joined = stand_beside(base, &before, &after, is_put)?;
+    let (joined, mut mistakes) = base.beside(&after);
+    if !mistakes.is_empty() {
+        // Those that were there before are not those of the change.
+        let (_, known) = config().beside(&before);
+        mistakes.retain(|mistake| !known.contains(mistake));
+    }
+    if !mistakes.is_empty() {
+        let status = match is_put {
+            true => StatusCode::UNPROCESSABLE_ENTITY,
+            false => StatusCode::CONFLICT,
+        };
+        return Err(RegistryAnswer::mistaken(status, mistakes));
+    }
     let mut feeds = joined.registered();
     let found = catalog::join_found(store, &site, &public_url, &mut feeds).await;
     found.map_err(away)?;
@@ -303,31 +320,6 @@ fn outcome(before: &Registered, settings: &FeedSettings) -> Outcome {
         Some(known) => Outcome::Changed(differing_keys(known, settings)),
         None => Outcome::Added,
     }
-}
-
-/// The configuration with the feeds of the registry after a change. Mistakes that were there before
-/// it are not its own.
-fn stand_beside(
-    base: Config,
-    before: &Registered,
-    after: &Registered,
-    is_put: bool,
-) -> Result<Config, RegistryAnswer> {
-    let (joined, mut mistakes) = base.clone().beside(after);
-    if mistakes.is_empty() {
-        return Ok(joined);
-    }
-    let (_, known) = base.beside(before);
-    mistakes.retain(|mistake| !known.contains(mistake));
-    if mistakes.is_empty() {
-        return Ok(joined);
-    }
-    let status = if is_put {
-        StatusCode::UNPROCESSABLE_ENTITY
-    } else {
-        StatusCode::CONFLICT
-    };
-    Err(RegistryAnswer::mistaken(status, mistakes))
 }
 
 fn refuse(status: StatusCode, key: &str, found: String, wanted: String) -> RegistryAnswer {

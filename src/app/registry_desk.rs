@@ -95,9 +95,8 @@ impl RegistryDesk {
                 })
             }
             ChangePlace::Alone(config) => {
-                let base = (**config).clone();
-                let store = &*self.store;
-                let mut planned = registry::plan(store, base, &self.reader, wanted).await?;
+                let (store, config) = (&*self.store, || (**config).clone());
+                let mut planned = registry::plan(store, &config, &self.reader, wanted).await?;
                 registry::make(store, &mut planned).await?;
                 Ok(planned)
             }

@@ -217,7 +217,7 @@ impl Reloader {
     /// in. `None` where that start would open another store.
     pub(super) async fn check(&self) -> Result<Option<BesideStore>, ReloadRefused> {
         let (config, names) = self.load().await?;
-        if config.store.path != self.parts.started_with.store.path {
+        if !config.store.is_same_store(&self.parts.started_with.store) {
             return Ok(None);
         }
         let beside = BesideStore::of(&*self.parts.store, &config, &names).await;
@@ -266,8 +266,8 @@ impl Reloader {
     ) -> Result<PlannedChange, RegistryAnswer> {
         let _turn = self.turn.lock().await;
         let store = &*self.parts.store;
-        let base = self.without_registry();
-        let mut planned = registry::plan(store, base, &self.entry_reader(), wanted).await?;
+        let (config, reader) = (|| self.without_registry(), self.entry_reader());
+        let mut planned = registry::plan(store, &config, &reader, wanted).await?;
         registry::make(store, &mut planned).await?;
         let feeds = std::mem::take(&mut planned.feeds);
         let put = self.put_in_force(feeds, planned.names.clone()).await;

@@ -251,6 +251,12 @@ impl Clues {
     }
 }
 
+/// The fault of TLS within an error of a connection, if it is one.
+pub fn tls_fault_of(error: &io::Error) -> Option<TlsFault> {
+    let inner = error.get_ref()?;
+    inner.downcast_ref::<rustls::Error>().map(tls_fault)
+}
+
 /// Reason of a handshake that failed.
 fn tls_fault(error: &rustls::Error) -> TlsFault {
     use rustls::CertificateError as Certificate;

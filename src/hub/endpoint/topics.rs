@@ -260,6 +260,7 @@ impl Hub {
         let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
             (Some(feed), _) if is_open_to(feed, principal) => feed.no,
             (None, Some(withdrawn)) if mode == Mode::Unsubscribe => withdrawn,
+            // Limit: a feed whose entry in the registry cannot be read is told as one that is not there.
             (None, Some(_)) if !is_hiding && !catalog.registry().contains(&name) => {
                 return Err(RefusedForm::GoneTopic);
             }
