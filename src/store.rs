@@ -59,7 +59,7 @@ pub(crate) mod wrapped;
 
 pub use accounts::AccountStore;
 pub use catalog::{CatalogStore, StoreCounts, check_namespace};
-pub use condition::{BackupReport, Outage, Remedy, StoreCondition, Watched};
+pub use condition::{BackupReport, Outage, Remedy, RemovalFaults, StoreCondition, Watched};
 pub use error::StoreError;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};

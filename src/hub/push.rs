@@ -8,7 +8,13 @@ use super::{
 };
 use crate::{
     auth::PrincipalId,
-    feed::{cursor::Toc, filter::Filter, page::PageQuery, stamp::Stamp, view::View},
+    feed::{
+        cursor::Toc,
+        filter::Filter,
+        page::{Degraded, PageQuery},
+        stamp::Stamp,
+        view::View,
+    },
     readers::{PushMax, ReadError, ReadRequest},
     render::{Representation, Site},
     store::subscriptions::{Directive, Progress, PushWishes, Target, Told},
@@ -203,7 +209,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     };
     if is_still {
         advance.scanned = Some(position).filter(|it| *it != acked);
-    } else if page.count == 0 {
+    } else if page.count == 0 && page.degraded != Some(Degraded::Ahead) {
         // Everything in it may be hidden, and yet it lies further on. The chain stays: nothing was
         // pushed.
         (advance.to, advance.scanned) = (acked.clone(), Some(behind).filter(|it| *it != acked));
@@ -238,6 +244,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         },
     };
     let channel_t = Some(page.head.metadata_t);
+    let has_items = page.count > 0;
     let delivery = Delivery {
         representation: push.representation,
         link,
@@ -250,7 +257,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let delivered = way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
     if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to))
-        && !is_still
+        && has_items
     {
         let lag_us = shared
             .now()
