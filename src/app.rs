@@ -4,9 +4,9 @@
 use crate::{
     acme::{CertificateKeeper, CertificateWatch},
     auth::commands::{AccountAnswer, AccountCommand},
-    catalog::{self, FeedSettings, RegistrationProgress},
+    catalog::{self, FeedSettings, RegistrationProgress, RegistryNames},
     clock::{self, Clock},
-    config::{Config, ConfigSource},
+    config::{Config, ConfigSource, Registered},
     edge::listen,
     hub::Hub,
     readers::Readers,
@@ -27,9 +27,11 @@ use anyhow::Context as _;
 use descriptors::Descriptors;
 use doors::{Doors, Listening};
 use insight::Overview;
+use registry::{RegistryAnswer, RegistryCommand};
+use registry_desk::{ChangePlace, RegistryDesk};
 use reload::{ReloadParts, Reloader};
 use site_addresses::configured_at_sites;
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashSet, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use tasks::Tasks;
 use tokio::time::Instant;
 use wiring::Wiring;
@@ -59,6 +61,10 @@ mod accepted_url;
 mod beside_store;
 
 mod removed;
+
+pub mod registry;
+
+mod registry_desk;
 
 mod site_feeds;
 
@@ -121,8 +127,17 @@ impl App {
         source: Option<ConfigSource>,
     ) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
-        tell_warnings(&config.warnings());
+        let file = source.as_ref().map(|source| &*source.file);
+        if config.lacks_feeds() && !config.store.path.exists() {
+            // No registry can have them.
+            let file = file.unwrap_or(Path::new("the configuration"));
+            config = config.with_registered(&Registered::default(), file)?;
+        }
         let store = open(&config, clock.clone()).await?;
+        let names;
+        (config, names) = registry::joined(&*store, config, file).await?;
+        tell_warnings(&config.warnings());
+        registry::tell_unread(&names);
         let descriptors = Descriptors::raised();
         // They are many: the catalog holds them from here on, and nothing else.
         let feeds = config.registered();
@@ -171,6 +186,7 @@ impl App {
         let in_force = wiring.server_in_force(connections_max);
         let starting = Starting {
             wiring,
+            names,
             source,
             readers,
             router,
@@ -256,6 +272,8 @@ impl App {
 /// A start whose listeners answer already.
 struct Starting {
     wiring: Wiring,
+    /// The feeds of the registry.
+    names: RegistryNames,
     source: Option<ConfigSource>,
     readers: Arc<Readers>,
     router: Router,
@@ -280,7 +298,8 @@ impl Starting {
         let (store, catalog) = (&*wiring.store, &wiring.gate.catalog);
         let Config { site, server, .. } = &wiring.config;
         catalog::join_found(store, site, &server.public_url, &mut feeds).await?;
-        catalog.publish(catalog::register(store, feeds, progress).await?);
+        let registered = catalog::register(store, feeds, progress).await?;
+        catalog.publish(registered.with_registry(self.names));
         removed::tell(&removed::removed_feeds(store, &catalog.snapshot()).await?);
         accounts::tell_unknown_readers(&wiring.gate);
         let upstream = wiring.upstream()?;
@@ -363,14 +382,24 @@ async fn observed(
     store: &dyn Store,
     config: &Config,
 ) -> Result<catalog::CatalogSnapshot, StoreError> {
-    catalog::observe(store, all_feeds(store, config).await?).await
+    let (feeds, names) = all_feeds(store, config).await?;
+    let observed = catalog::observe(store, feeds).await?;
+    Ok(observed.with_registry(names))
 }
 
-/// The feeds of a configuration, and those that were found on its sites.
-async fn all_feeds(store: &dyn Store, config: &Config) -> Result<Vec<FeedSettings>, StoreError> {
+/// The feeds of a configuration, those of the registry, and those that were found on its sites. A
+/// feed of the file goes before one of the registry: whether they can be meant is told elsewhere.
+async fn all_feeds(
+    store: &dyn Store,
+    config: &Config,
+) -> Result<(Vec<FeedSettings>, RegistryNames), StoreError> {
+    let registered = registry::registered(store, &registry::reader(config, None)).await?;
     let mut feeds = config.registered();
+    let in_file: HashSet<String> = feeds.iter().map(|feed| feed.name.clone()).collect();
+    let of_registry = registered.feeds.into_values();
+    feeds.extend(of_registry.filter(|feed| !in_file.contains(&feed.name)));
     catalog::join_found(store, &config.site, &config.server.public_url, &mut feeds).await?;
-    Ok(feeds)
+    Ok((feeds, registered.names))
 }
 
 /// Opens the store of a configuration, which must be there.
@@ -410,14 +439,16 @@ async fn close_without_traces(
     Ok(kept)
 }
 
-/// A configuration beside its store, which nobody serves. There need not be a store yet.
-pub async fn beside_store(config: &Config) -> anyhow::Result<LookedAt> {
+/// A configuration in a file beside its store, which nobody serves. There need not be a store yet.
+pub async fn beside_store(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
     if let Some(missing) = missing_store(&config.store.path) {
         return Err(missing.into());
     }
     if !config.store.path.exists() {
+        let config = config.clone();
+        let config = config.with_registered(&Registered::default(), file)?;
         return Ok(LookedAt {
-            feeds: configured_at_sites(config),
+            feeds: configured_at_sites(&config),
             ..LookedAt::default()
         });
     }
@@ -428,9 +459,13 @@ pub async fn beside_store(config: &Config) -> anyhow::Result<LookedAt> {
     let store = seen
         .await?
         .with_context(|| format!("the store {}", config.store.path.display()))?;
-    let looked = LookedAt::of(&store, config).await;
+    let looked = async {
+        let (config, names) = registry::joined(&store, config.clone(), Some(file)).await?;
+        Ok::<_, anyhow::Error>(LookedAt::of(&store, &config, names).await?)
+    };
+    let looked = looked.await;
     store.close().await?;
-    Ok(looked?)
+    looked
 }
 
 /// Removes one item of a feed, on a store that nobody serves; the words for the operator.
@@ -441,6 +476,27 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
     let kept = close_without_traces(explainer.store, config).await?;
     let told = forgotten?.told(kept.as_deref());
     Ok(remembered? + &told)
+}
+
+/// Carries out a command on the registry of feeds, on a store that nobody serves.
+pub async fn change_registry(
+    config: &Config,
+    file: &Path,
+    command: RegistryCommand,
+) -> anyhow::Result<RegistryAnswer> {
+    let store = open(config, Arc::new(clock::System)).await?;
+    let (mut feeds, names) = all_feeds(&*store, config).await?;
+    feeds.sort_by(|one, other| one.name.cmp(&other.name));
+    let desk = RegistryDesk {
+        store: store.clone(),
+        feeds: feeds.into_iter().map(Arc::new).collect(),
+        names: Arc::new(names),
+        reader: registry::reader(config, Some(file)),
+        place: ChangePlace::Alone(Box::new(config.clone())),
+    };
+    let answer = desk.run(command).await;
+    store.close().await?;
+    Ok(answer)
 }
 
 /// Carries out a command on users and tokens, on a store that nobody serves.

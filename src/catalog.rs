@@ -23,6 +23,8 @@ mod read_gate;
 
 mod sites;
 
+mod registry_names;
+
 mod spelling;
 
 #[cfg(test)]
@@ -35,6 +37,7 @@ pub(crate) use destination::Destination;
 pub use namespaces::namespaces;
 pub use read_gate::ReadGate;
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
+pub use registry_names::RegistryNames;
 pub use settings::{
     FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, PrivatePlaces, ServePlain, ShowRule,
     SiteFeeds, SiteSettings,

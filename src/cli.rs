@@ -30,6 +30,7 @@ mod config_file;
 pub mod demo;
 pub mod explain;
 mod feed_name;
+mod feeds;
 mod forget;
 mod health;
 mod init;
@@ -108,6 +109,11 @@ enum Command {
     Token {
         #[command(subcommand)]
         command: accounts::TokenCommand,
+    },
+    /// Register feeds beside the configuration file, while everfeed runs; list and remove them.
+    Feeds {
+        #[command(subcommand)]
+        command: feeds::FeedsCommand,
     },
     /// List, try, end and forget the subscriptions to the hub of the running everfeed.
     Subscribers {
@@ -284,6 +290,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Token { command } => {
             block_on(accounts::run_token(&command, &load(command.with())?))
         }
+        Command::Feeds { command } => block_on(feeds::run(&command, &load(command.with())?)),
         Command::Subscribers { command } => block_on(subscribers::run(&command)),
         Command::Backup(options) => block_on(backup::run(&options, &load(&options.with)?)),
         Command::Restore(options) => block_on(backup::run_restore(&options, &load(&options.with)?)),
@@ -313,6 +320,7 @@ fn is_misconfigured(error: &anyhow::Error) -> bool {
                 | StoreError::NamespaceHeld { .. }
         )
     ) || error.is::<reload::ReloadFailed>()
+        || error.is::<feeds::FeedsRefused>()
         || error.is::<ask::Unanswered>()
         || error.is::<check::CheckRefused>()
         || error.is::<init::NoConfiguration>()

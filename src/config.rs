@@ -16,7 +16,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
 };
-use typed::ConfigReading;
+use typed::{ConfigReading, LackingFeed};
 use url::Url;
 
 mod source;
@@ -26,6 +26,8 @@ mod config_text;
 mod typed;
 
 mod parts;
+
+mod registered;
 
 mod keys;
 
@@ -38,6 +40,7 @@ mod profiles;
 mod warnings;
 
 pub use key_table::{Effect, REFERENCE, effect, waiting_for_restart};
+pub use registered::{EntryReader, FeedEntry, Registered};
 pub use source::ConfigError;
 
 #[cfg(test)]
@@ -67,10 +70,14 @@ pub struct Config {
     pub site: Vec<SiteSettings>,
     /// `[[webhook]]`, once for each.
     pub webhook: Vec<WebhookSettings>,
+    /// Feeds that the file names and lacks: the registry may have them.
+    #[serde(skip)]
+    lacking: Vec<LackingFeed>,
 }
 
 impl Config {
-    /// Reads a file, lets the environment override it, and checks the whole.
+    /// Reads a file, lets the environment override it, and checks the whole. Feeds that it names
+    /// may be those of the registry: [`Config::with_registered`] tells those that are missing.
     pub fn load(
         file: &Path,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -161,7 +168,9 @@ impl Config {
 
     /// Reads a text that stands in no file; `name` is what errors call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
-        Self::from_text(Path::new(name), text, [], |_| Vec::new())
+        let file = Path::new(name);
+        let config = Self::from_text(file, text, [], |_| Vec::new())?;
+        config.with_registered(&Registered::default(), file)
     }
 
     // Decides: Which mistakes of a configuration are told?
@@ -176,17 +185,16 @@ impl Config {
         let parts = parts::parts(text);
         let folder = file.with_file_name("");
         let (mut config, mut problems) = Self::read(&parts, environment.clone(), &folder, &beside);
-        if parts.len() > 1 && !problems.is_empty() {
+        if parts.len() > 1 && !(problems.is_empty() && config.lacking.is_empty()) {
             // Lines, and mistakes that concern two parts, are known only of the whole.
             (config, problems) = Self::read(&[text], environment, &folder, &beside);
         }
-        if !problems.is_empty() {
-            return Err(ConfigError {
-                file: file.to_owned(),
-                problems,
-            });
+        if problems.is_empty() {
+            return Ok(config);
         }
-        Ok(config)
+        let lacking = config.lacking.into_iter().map(|lacking| lacking.mistake);
+        problems.extend(lacking);
+        Err(ConfigError::of(file, problems))
     }
 
     /// Reads the parts of a text, and finds every mistake in them. Where there are several,
@@ -220,6 +228,7 @@ impl Config {
                 .into_iter()
                 .map(|(_, webhook)| webhook)
                 .collect(),
+            lacking: Vec::new(),
         };
         match config
             .platforms
@@ -246,11 +255,7 @@ impl Config {
             .chain(beside(&mut config))
             .for_each(|problem| reading.take_over(problem));
         if feeds.is_empty() && sites.is_empty() {
-            reading.miss(
-                "feed",
-                "no feed",
-                "give at least one [[feed]] with a name and a url",
-            );
+            lack_any_feed(&mut reading);
         }
         problems::of_sites(&sites, &config.server, &mut reading);
         let feeds = join_feeds_of_sites(&sites, feeds, &config.server.public_url);
@@ -261,6 +266,7 @@ impl Config {
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.group = groups.into_iter().map(|(_, group)| group).collect();
         config.site = sites.into_iter().map(|(_, site)| site).collect();
+        config.lacking = reading.take_lacking();
         (config, reading.into_mistakes())
     }
 
@@ -366,6 +372,12 @@ impl Config {
         );
         lines.join("\n") + "\n"
     }
+}
+
+/// Says that there is no feed at all.
+fn lack_any_feed(reading: &mut ConfigReading<'_>) {
+    let wanted = "give at least one [[feed]] with a name and a url";
+    reading.lack("", "feed", "no feed", wanted);
 }
 
 /// Adds the feeds that sites list to those of the file, each with the path of its site's setting.

@@ -1,9 +1,14 @@
 //! A configuration beside a store: what `serve` and `reload` would refuse of it, which feeds keep
 //! ids that their URLs would not give them, and whose URL has changed; nothing is written.
 
-use super::{RemovedFeed, all_feeds, observed, removed::removed_feeds, site_addresses::SiteFeed};
+use super::{
+    RemovedFeed, all_feeds, observed,
+    registry::{self, UnreadEntry},
+    removed::removed_feeds,
+    site_addresses::SiteFeed,
+};
 use crate::{
-    catalog,
+    catalog::{self, RegistryNames},
     config::Config,
     feed::record::FeedNo,
     ingest::without_credentials,
@@ -11,7 +16,7 @@ use crate::{
 };
 use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use url::Url;
 
 /// Findings about a configuration that the store admits.
@@ -21,14 +26,28 @@ pub struct BesideStore {
     pub namespaces: BTreeMap<String, String>,
     /// Feeds with items whose URL is another than the one that was polled last.
     pub moved: Vec<String>,
+    /// The names of the feeds of the registry.
+    #[serde(default)]
+    pub registered: BTreeSet<String>,
+    /// Entries of the registry that cannot be read.
+    #[serde(default)]
+    pub unread: Vec<UnreadEntry>,
 }
 
 impl BesideStore {
     /// Holds a configuration against a store. The error is the one by which it would be refused.
-    pub(super) async fn of(store: &dyn Store, config: &Config) -> Result<Self, StoreError> {
-        let feeds = all_feeds(store, config).await?;
+    pub(super) async fn of(
+        store: &dyn Store,
+        config: &Config,
+        names: &RegistryNames,
+    ) -> Result<Self, StoreError> {
+        let (feeds, _) = all_feeds(store, config).await?;
         let namespaces = catalog::namespaces(store, &feeds).await?;
-        let mut found = Self::default();
+        let mut found = Self {
+            registered: names.sound.clone(),
+            unread: registry::unread(names),
+            ..Self::default()
+        };
         let mut urls: HashMap<&str, Url> = HashMap::new();
         for (feed, namespace) in feeds.iter().zip(namespaces) {
             if feed.group.is_some() {
@@ -74,8 +93,12 @@ pub struct LookedAt {
 
 impl LookedAt {
     /// Looks at a store that nobody serves.
-    pub(super) async fn of(store: &dyn Store, config: &Config) -> Result<Self, StoreError> {
-        let beside = BesideStore::of(store, config).await?;
+    pub(super) async fn of(
+        store: &dyn Store,
+        config: &Config,
+        names: RegistryNames,
+    ) -> Result<Self, StoreError> {
+        let beside = BesideStore::of(store, config, &names).await?;
         let catalog = observed(store, config).await?;
         let feeds = catalog.feeds();
         Ok(Self {

@@ -1,6 +1,8 @@
 //! Gauges for Prometheus, read off the status; the counters are in `telemetry`.
 
-use super::status::{CertificateStatus, ConfigStatus, FeedStatus, Status, StoreStatus, XmppStatus};
+use super::status::{
+    CertificateStatus, ConfigStatus, FeedStatus, RegistryStatus, Status, StoreStatus, XmppStatus,
+};
 use chrono::DateTime;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -15,6 +17,7 @@ pub(super) fn register(registry: &mut Registry, status: &Status) {
     let waiters = whole(status.waiters);
     gauge(registry, "held_requests", "Requests held now", waiters);
     gauge_config(registry, &status.config);
+    gauge_registry(registry, &status.registry);
     gauge_store(registry, &status.store);
     if let Some(xmpp) = &status.xmpp {
         gauge_xmpp(registry, xmpp);
@@ -143,6 +146,15 @@ fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
     let help = "Keys of the configuration that take effect at the next start";
     let waiting = whole(config.waiting_for_restart.len());
     gauge(registry, "config_keys_waiting_for_restart", help, waiting);
+}
+
+/// Gauges of the registry of feeds.
+fn gauge_registry(registry: &mut Registry, status: &RegistryStatus) {
+    let help = "Entries of the registry of feeds";
+    gauge(registry, "registry_entries", help, whole(status.entries));
+    let help = "Entries of the registry that cannot be read";
+    let unread = whole(status.unread.len());
+    gauge(registry, "registry_unread_entries", help, unread);
 }
 
 /// Gauges of the store.

@@ -6,13 +6,15 @@ use super::{
     explain::{self, Explainer, under_way, words},
     forget_item::{forget_item, forgotten, remembered},
     gauges,
+    registry::{self, RegistryAnswer, RegistryCommand},
+    registry_desk::{ChangePlace, RegistryDesk},
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::removed_feeds,
     requested_poll,
     site_feeds::SiteFaults,
     status::{
-        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, SiteFault, Status,
-        StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
+        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, RegistryStatus,
+        SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
     },
     subscribers::SubscriberDesk,
 };
@@ -291,6 +293,10 @@ impl Overview {
             started_at: self.started_at.clone(),
             waiters: self.waiters.held(),
             config: self.reloader.status(),
+            registry: RegistryStatus {
+                entries: catalog.registry().len(),
+                unread: registry::unread(catalog.registry()),
+            },
             // Behind the reads, which may have met its fault first.
             store: self.store_status(),
             certificate: self.certificate.as_ref().map(certificate_status),
@@ -471,6 +477,18 @@ impl Insight for Overview {
             catalog: &self.explainer.catalog,
             hub: &self.hub,
             xmpp: self.xmpp.as_ref(),
+        };
+        Box::pin(desk.run(command))
+    }
+
+    fn registry(&self, command: RegistryCommand) -> BoxFuture<'_, RegistryAnswer> {
+        let catalog = self.explainer.catalog.snapshot();
+        let desk = RegistryDesk {
+            store: self.explainer.store.clone(),
+            feeds: catalog.feeds().map(|feed| feed.settings.clone()).collect(),
+            names: catalog.registry().clone(),
+            reader: self.reloader.entry_reader(),
+            place: ChangePlace::Running(self.reloader.clone()),
         };
         Box::pin(desk.run(command))
     }

@@ -4,21 +4,23 @@
 use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
+    registry::{self, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_feeds},
     status::{ConfigStatus, ReloadStatus, now},
 };
 use crate::{
     catalog::{
         self, CatalogChanges, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed,
-        RegistrationProgress,
+        RegistrationProgress, RegistryNames,
     },
-    config::{Config, ConfigError, ConfigSource, waiting_for_restart},
+    config::{Config, ConfigError, ConfigSource, EntryReader, waiting_for_restart},
     feed::record::FeedNo,
     ingest::{FeedChange, FeedSpec, Poller},
     locks::lock,
     notify::Notify,
     store::{Store, StoreError},
 };
+use http::StatusCode;
 use std::{
     collections::HashSet,
     fmt,
@@ -90,7 +92,9 @@ impl ReloadRefused {
 #[derive(Debug, Error)]
 pub enum ForgetRefused {
     /// It is configured.
-    #[error("feed `{0}` is configured; take it out of the configuration and reload first")]
+    #[error(
+        "feed `{0}` is configured; take it out of the configuration and reload first, or out of the registry: `everfeed feeds remove {0}`"
+    )]
     Configured(String),
     /// The store has none of that name.
     #[error("no feed `{0}` is remembered")]
@@ -170,7 +174,7 @@ impl Reloader {
     async fn take_in(&self) -> Result<ReloadReport, ReloadRefused> {
         let parts = &self.parts;
         let source = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?;
-        let config = self.load().await?;
+        let (config, names) = self.load().await?;
         // The profiles in force are those of the start.
         let profiles = parts.started_with.platforms.profiles();
         let mut problems = Vec::new();
@@ -193,7 +197,8 @@ impl Reloader {
         }
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
-        let changes = self.put_in_force(feeds).await?;
+        registry::tell_unread(&names);
+        let changes = self.put_in_force(feeds, names).await?;
         let mut moved = Vec::new();
         for change in &changes.changed {
             if !change.keys.iter().any(|key| key == "url") {
@@ -214,21 +219,68 @@ impl Reloader {
     /// Reads the file again and holds it against the store, as the next start would; takes nothing
     /// in. `None` where that start would open another store.
     pub(super) async fn check(&self) -> Result<Option<BesideStore>, ReloadRefused> {
-        let config = self.load().await?;
+        let (config, names) = self.load().await?;
         if config.store.path != self.parts.started_with.store.path {
             return Ok(None);
         }
-        let beside = BesideStore::of(&*self.parts.store, &config).await;
+        let beside = BesideStore::of(&*self.parts.store, &config, &names).await;
         beside.map(Some).map_err(ReloadRefused::of_store)
     }
 
-    /// Reads files: the configuration, and the folder of profiles.
-    async fn load(&self) -> Result<Config, ReloadRefused> {
+    /// Reads files: the configuration, and the folder of profiles. The feeds of the registry are
+    /// among those of the configuration; their names are told, too.
+    async fn load(&self) -> Result<(Config, RegistryNames), ReloadRefused> {
         let source = self.parts.source.clone().ok_or(ReloadRefused::NoFile)?;
-        match tokio::task::spawn_blocking(move || source.load()).await {
-            Ok(loaded) => Ok(loaded?),
-            Err(error) => Err(ReloadRefused::Store(StoreError::Failed(error.to_string()))),
-        }
+        let file = source.file.clone();
+        let config = match tokio::task::spawn_blocking(move || source.load()).await {
+            Ok(loaded) => loaded?,
+            Err(error) => return Err(ReloadRefused::Store(StoreError::Failed(error.to_string()))),
+        };
+        let registered = registry::registered(&*self.parts.store, &self.entry_reader()).await;
+        let registered = registered.map_err(ReloadRefused::Store)?;
+        let config = config.with_registered(&registered, &file)?;
+        Ok((config, registered.names))
+    }
+
+    /// The reader of entries of the registry.
+    pub(super) fn entry_reader(&self) -> EntryReader {
+        let file = self.parts.source.as_ref().map(|source| &*source.file);
+        registry::reader(&self.parts.started_with, file)
+    }
+
+    /// The configuration in force, without the feeds of the registry.
+    fn without_registry(&self) -> Config {
+        let running = self.parts.gate.catalog.snapshot();
+        let names = running.registry();
+        let mut config = self.parts.started_with.clone();
+        let of_file = running.polled();
+        let of_file = of_file.filter(|feed| !names.sound.contains(&feed.settings.name));
+        config.feed = of_file.map(|feed| (*feed.settings).clone()).collect();
+        let groups = running.feeds();
+        let groups = groups.filter_map(|feed| feed.settings.group.as_deref().cloned());
+        config.group = groups.collect();
+        config
+    }
+
+    /// Makes a change of the registry and puts it in force, or refuses it and changes nothing.
+    pub(super) async fn change_registry(
+        &self,
+        wanted: WantedChange,
+    ) -> Result<PlannedChange, RegistryAnswer> {
+        let _turn = self.turn.lock().await;
+        let store = &*self.parts.store;
+        let (config, reader) = (|| self.without_registry(), self.entry_reader());
+        let mut planned = registry::plan(store, &config, &reader, wanted).await?;
+        registry::make(store, &mut planned).await?;
+        let feeds = std::mem::take(&mut planned.feeds);
+        let put = self.put_in_force(feeds, planned.names.clone()).await;
+        put.map_err(|refused| {
+            let why = format!(
+                "the change is kept, and is in force from the next reload or start on: {refused}"
+            );
+            RegistryAnswer::refused(StatusCode::SERVICE_UNAVAILABLE, why)
+        })?;
+        Ok(planned)
     }
 
     /// Takes in the feeds that were found on sites since the start, beside those in force.
@@ -243,18 +295,21 @@ impl Reloader {
         let Config { site, server, .. } = &parts.started_with;
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
-        self.put_in_force(feeds).await.map(drop)
+        let names = (**running.registry()).clone();
+        self.put_in_force(feeds, names).await.map(drop)
     }
 
     /// Registers feeds, and makes them those that are polled and served.
     async fn put_in_force(
         &self,
         feeds: Vec<FeedSettings>,
+        names: RegistryNames,
     ) -> Result<CatalogChanges, ReloadRefused> {
         let parts = &self.parts;
         let progress = RegistrationProgress::of(feeds.len());
         let snapshot = catalog::register(&*parts.store, feeds, &progress).await;
         let snapshot = snapshot.map_err(ReloadRefused::of_store)?;
+        let snapshot = snapshot.with_registry(names);
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
         let removed = removed_feeds(&*parts.store, &snapshot).await;
         let mut removed = removed.map_err(ReloadRefused::Store)?;
@@ -319,7 +374,7 @@ pub(super) async fn forget(
     catalog: &CatalogSnapshot,
     name: &str,
 ) -> Result<FeedNo, ForgetRefused> {
-    if catalog.feed(name).is_some() {
+    if catalog.feed(name).is_some() || catalog.registry().contains(name) {
         return Err(ForgetRefused::Configured(name.to_owned()));
     }
     let unknown = || ForgetRefused::Unknown(name.to_owned());

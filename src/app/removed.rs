@@ -50,6 +50,7 @@ pub(super) async fn removed_feeds(
 ) -> Result<Vec<RemovedFeed>, StoreError> {
     let withdrawn: Vec<(String, FeedNo)> = catalog
         .all_withdrawn()
+        .filter(|(name, _)| !catalog.registry().contains(name))
         .map(|(name, no)| (name.to_owned(), no))
         .collect();
     if withdrawn.is_empty() {

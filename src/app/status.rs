@@ -1,7 +1,7 @@
 //! The state of the application as `/status` tells it, and as the command line reads it; not where
 //! it is gathered. A part that another version does not tell is as if it were empty.
 
-use super::removed::RemovedFeed;
+use super::{registry::UnreadEntry, removed::RemovedFeed};
 use crate::feed::schedule::{FaultNote, Whose};
 use chrono::{SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,8 @@ pub struct Status {
     pub waiters: usize,
     /// The configuration in force.
     pub config: ConfigStatus,
+    /// The registry of feeds.
+    pub registry: RegistryStatus,
     /// The store.
     pub store: StoreStatus,
     /// The certificate that everfeed gets itself (ACME); `None` where it does not.
@@ -95,6 +97,16 @@ pub struct ConfigStatus {
     pub reload: Option<ReloadStatus>,
     /// Keys of the file that take effect at the next start.
     pub waiting_for_restart: Vec<String>,
+}
+
+/// The registry of feeds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RegistryStatus {
+    /// Its entries.
+    pub entries: usize,
+    /// Those that cannot be read. Their feeds are neither polled nor served.
+    pub unread: Vec<UnreadEntry>,
 }
 
 /// The state of the store.

@@ -1,7 +1,7 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    FeedSettings, NamedFeeds, PrivatePlaces,
+    FeedSettings, NamedFeeds, PrivatePlaces, RegistryNames,
     settings::shown_by,
     spelling::{PathRelation, PathSpelling},
 };
@@ -70,6 +70,7 @@ pub struct CatalogSnapshot {
     /// By the number of their feed, each with what it shows.
     parts: HashMap<FeedNo, Vec<(Filter, FeedNo)>>,
     private: PrivatePlaces,
+    registry: Arc<RegistryNames>,
 }
 
 impl CatalogSnapshot {
@@ -119,6 +120,18 @@ impl CatalogSnapshot {
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
         snapshot.withdrawn_nos = snapshot.withdrawn.values().copied().collect();
         snapshot
+    }
+
+    /// The same snapshot, some feeds of which are from the registry.
+    #[must_use]
+    pub fn with_registry(self, registry: impl Into<Arc<RegistryNames>>) -> Self {
+        let registry = registry.into();
+        Self { registry, ..self }
+    }
+
+    /// The entries of the registry.
+    pub fn registry(&self) -> &Arc<RegistryNames> {
+        &self.registry
     }
 
     /// The same snapshot with the parts of one of its feeds.

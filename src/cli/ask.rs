@@ -12,7 +12,7 @@ use http::{
     header::{AUTHORIZATION, HOST},
     uri::PathAndQuery,
 };
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use std::{
@@ -53,8 +53,18 @@ impl Running {
         method: Method,
         path: &str,
     ) -> anyhow::Result<(StatusCode, String)> {
+        self.send(method, path, Bytes::new()).await
+    }
+
+    /// The same with a body.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> anyhow::Result<(StatusCode, String)> {
         let url = format!("http://{}{path}", self.address);
-        ask(method, &url, self.token.as_ref()).await
+        send(method, &url, self.token.as_ref(), body).await
     }
 
     /// Gives a command by its path, and tells the answer; `None` where nobody answers, and the
@@ -139,6 +149,15 @@ pub(super) async fn ask(
     url: &str,
     token: Option<&AdminToken>,
 ) -> anyhow::Result<(StatusCode, String)> {
+    send(method, url, token, Bytes::new()).await
+}
+
+async fn send(
+    method: Method,
+    url: &str,
+    token: Option<&AdminToken>,
+    body: Bytes,
+) -> anyhow::Result<(StatusCode, String)> {
     let uri: Uri = url.parse().context("a URL that cannot be read")?;
     let authority = reachable(uri.authority().context("a URL without a host")?.as_str());
     let stream = match TcpStream::connect(&authority).await {
@@ -157,7 +176,7 @@ pub(super) async fn ask(
     if let Some(token) = token {
         request = request.header(AUTHORIZATION, token.header());
     }
-    let request = request.body(Empty::<Bytes>::new())?;
+    let request = request.body(Full::new(body))?;
     let answer = async {
         let (head, body) = sender.send_request(request).await?.into_parts();
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;

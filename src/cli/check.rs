@@ -5,11 +5,12 @@
 use super::{ask::Running, reload::other_file, status};
 use crate::{
     app::{
-        self, LookedAt, RemovedFeed, moved_line,
+        self, BesideStore, LookedAt, RemovedFeed, moved_line,
+        registry::UnreadEntry,
         site_addresses::{address_lines, at_sites, configured_at_sites},
         status::{FeedStatus, Status},
     },
-    config::Config,
+    config::{Config, ConfigError, Registered},
     secret::public_url,
     store::StoreError,
 };
@@ -34,6 +35,8 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
         Err(error) if is_refused_at_start(&error) => return Err(error),
         // The configuration is good all the same.
         Err(error) => {
+            let config = config.clone();
+            let config = config.with_registered(&Registered::default(), file)?;
             let feeds = configured_at_sites(&config);
             let looked = LookedAt {
                 feeds,
@@ -54,6 +57,13 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     for feed in &looked.beside.moved {
         println!("  ids         {}", moved_line(feed));
     }
+    let registered = looked.beside.registered.len();
+    if registered > 0 {
+        println!("  registry    feeds: {registered}; `everfeed feeds list` names them");
+    }
+    for UnreadEntry { name, why } in &looked.beside.unread {
+        println!("  registry    the entry of feed `{name}` cannot be read: {why}");
+    }
     for feed in &looked.kept {
         println!("  kept        {feed}");
     }
@@ -63,16 +73,19 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names of feeds that are kept and not configured; none where the store cannot be looked at.
+/// Names of feeds that the file does not name: those that are kept, and those of the registry; none where the store cannot be looked at.
 pub(super) async fn kept_names(config: &Config, file: &Path) -> Vec<String> {
     let looked = look(config, file).await.unwrap_or_default();
-    looked.kept.into_iter().map(|feed| feed.name).collect()
+    let kept = looked.kept.into_iter().map(|feed| feed.name);
+    kept.chain(looked.beside.registered).collect()
 }
 
 /// True for what `serve` would end with, too; not for a store that another process has open, or
 /// that this user may not read.
 fn is_refused_at_start(error: &anyhow::Error) -> bool {
-    super::is_misconfigured(error) || matches!(error.downcast_ref(), Some(StoreError::Damaged(_)))
+    super::is_misconfigured(error)
+        || error.is::<ConfigError>()
+        || matches!(error.downcast_ref(), Some(StoreError::Damaged(_)))
 }
 
 async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
@@ -83,13 +96,17 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
     {
         match running.ask(Method::GET, "/check").await? {
             (StatusCode::OK, text) => {
-                let beside = serde_json::from_str(&text).context("a finding that is no JSON")?;
+                let beside: BesideStore =
+                    serde_json::from_str(&text).context("a finding that is no JSON")?;
                 let pages = status::pages(file, &running).await?;
                 let polled = pages.iter().flat_map(|page| &page.feeds);
                 let old = polled.filter_map(|feed| Some((&*feed.name, feed.old_url.as_deref()?)));
+                let mut kept = unnamed(&pages, config);
+                let BesideStore { registered, .. } = &beside;
+                kept.retain(|feed| !registered.contains(&feed.name));
                 return Ok(LookedAt {
                     beside,
-                    kept: unnamed(&pages, config),
+                    kept,
                     feeds: at_sites(config, old),
                 });
             }
@@ -100,7 +117,7 @@ async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
             _ => {}
         }
     }
-    app::beside_store(config).await
+    app::beside_store(config, file).await
 }
 
 /// The feeds of a running process that the configuration does not name.

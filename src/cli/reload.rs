@@ -85,8 +85,7 @@ mod tests {
             "[server]\nadmin_listen = \n",
             "[server]\nadmin_listen = \"127.0.0.1:1",
             "\0\0",
-            "",
-            "[store]\npath = \"x\"\n",
+            "[store]\npath = 1\n",
         ];
         for text in broken {
             std::fs::write(&file, text).unwrap();

@@ -6,7 +6,10 @@ use super::{
     probe::sheet::{Column, Keep, table, tame, width, wrap},
 };
 use crate::{
-    app::status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
+    app::{
+        registry::UnreadEntry,
+        status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
+    },
     feed::schedule::Whose,
 };
 use anyhow::{Context as _, bail};
@@ -120,6 +123,12 @@ impl Sheet {
             for remark in remarks(feed, now) {
                 notes.push(format!("{}: {remark}", tame(&feed.name)));
             }
+        }
+        for UnreadEntry { name, why } in &first.registry.unread {
+            let (name, why) = (tame(name), tame(why));
+            broken.push(format!(
+                "{name}: its entry in the registry cannot be read: {why}"
+            ));
         }
         let waiting = &first.config.waiting_for_restart;
         if !waiting.is_empty() {

@@ -62,6 +62,14 @@ impl<'t> ConfigText<'t> {
         written
     }
 
+    /// A table that was written in another form: its keys have no lines.
+    pub(super) fn of_table(table: Table) -> ConfigText<'static> {
+        ConfigText {
+            table,
+            ..ConfigText::read("", [])
+        }
+    }
+
     /// A refusal of the value at a path, with its key as people know it, and its line.
     pub(super) fn refused(
         &self,

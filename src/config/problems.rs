@@ -362,7 +362,10 @@ pub(super) fn of_webhooks(
         let wanted = if is_private {
             "this feed is private. A webhook is for a feed that everybody may read"
         } else if feed.is_none() && group.is_none() && !finds_feeds {
-            "there is no feed of this name, and no group"
+            let wanted = "there is no feed of this name, and no group";
+            let path = format!("{path}.feed");
+            reading.lack(&webhook.feed, &path, &quoted(&webhook.feed), wanted);
+            continue;
         } else if !met.insert((webhook.url.as_str(), &webhook.feed, &webhook.filter)) {
             "this URL has this feed already. Give each webhook once"
         } else {
@@ -426,7 +429,11 @@ pub(super) fn of_groups(
                     feed.name
                 )
             } else if meant.is_empty() && (!finds_feeds || member.contains(':')) {
-                format!("no feed has this name or category. Instead, {MEMBERS_WANTED}")
+                let path = format!("{path}.members[{at}]");
+                let wanted =
+                    format!("no feed has this name or category. Instead, {MEMBERS_WANTED}");
+                reading.lack(member, &path, &quoted(member), wanted);
+                continue;
             } else {
                 continue;
             };

@@ -16,6 +16,15 @@ pub struct ConfigError {
     pub problems: Vec<RefusedSetting>,
 }
 
+impl ConfigError {
+    /// These problems of a file, in the order of their lines.
+    pub(super) fn of(file: &Path, mut problems: Vec<RefusedSetting>) -> Self {
+        problems.sort_by_key(|problem| problem.line.unwrap_or(usize::MAX));
+        let file = file.to_owned();
+        Self { file, problems }
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, problem) in self.problems.iter().take(SHOWN_MAX).enumerate() {

@@ -24,6 +24,17 @@ pub(super) struct ConfigReading<'t> {
     mistaken: HashSet<String>,
     /// True when lines could not be read: what is missing may stand there.
     is_torn: bool,
+    /// Feeds that are missing in the text, and may be in the registry.
+    lacking: Vec<LackingFeed>,
+}
+
+/// A feed that is missing in a text, and may be in the registry.
+#[derive(Clone, Debug)]
+pub(super) struct LackingFeed {
+    /// The name of the feed, or `category:NAME`; empty where any feed would do.
+    pub(super) name: String,
+    /// The mistake that it is unless the registry has it.
+    pub(super) mistake: RefusedSetting,
 }
 
 /// Keys whose values are judged by another one of the same table.
@@ -52,6 +63,7 @@ impl<'t> ConfigReading<'t> {
             mistakes,
             mistaken: HashSet::new(),
             is_torn,
+            lacking: Vec::new(),
         };
         for name in single {
             let wanted = format!("write [[{name}]], in two pairs of brackets, before each {name}");
@@ -83,6 +95,21 @@ impl<'t> ConfigReading<'t> {
         }
     }
 
+    /// Says that a feed is missing that may be in the registry: the one of this name, or any.
+    pub(super) fn lack(&mut self, name: &str, path: &str, found: &str, wanted: impl Into<String>) {
+        if self.mistaken.insert(path.to_owned()) && !(self.is_torn && name.is_empty()) {
+            self.lacking.push(LackingFeed {
+                name: name.to_owned(),
+                mistake: self.written.refused(path, found, wanted),
+            });
+        }
+    }
+
+    /// The feeds that are missing.
+    pub(super) fn take_lacking(&mut self) -> Vec<LackingFeed> {
+        std::mem::take(&mut self.lacking)
+    }
+
     /// Takes over the refusal of a value whose key is a path. It is passed over while a value
     /// beside it that it was judged by is refused itself.
     pub(super) fn take_over(&mut self, refused: RefusedSetting) {
@@ -111,6 +138,14 @@ impl<'t> ConfigReading<'t> {
         });
         self.mistakes.extend(others);
         self.mistakes.extend(further.mistakes);
+    }
+
+    /// Refuses everything but a list of feeds.
+    pub(super) fn take_feeds_alone(&mut self) {
+        let keys: Vec<String> = self.written.table.keys().cloned().collect();
+        for key in keys.iter().filter(|key| *key != "feed") {
+            self.refuse(key, "a table", "give nothing but [[feed]] here");
+        }
     }
 
     /// Takes over a refusal of something outside of the text.

@@ -11,11 +11,13 @@ use crate::{
     edge::body::{self, Response},
     telemetry::{Metrics, exposition},
 };
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Request, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE},
 };
+use http_body::Body;
 use percent_encoding::percent_decode_str;
 use prometheus_client::registry::Registry;
 use std::{
@@ -23,12 +25,14 @@ use std::{
     sync::{Arc, OnceLock},
     task::{Context, Poll},
 };
-use tower::Service;
+use tower::{BoxError, Service};
 
 mod guard;
+mod registry;
 mod subscribers;
 
 pub use guard::AdminGuard;
+pub use registry::{RegistryAnswer, RegistryCommand};
 pub use subscribers::SubscriberCommand;
 
 /// Questions and requests of the operator to the rest of the application.
@@ -65,6 +69,8 @@ pub trait Insight: Send + Sync + 'static {
     fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer>;
     /// Carries out a command on subscriptions; a list is told as JSON.
     fn subscribers(&self, command: SubscriberCommand) -> BoxFuture<'_, OperatorAnswer>;
+    /// Carries out a command on the registry of feeds.
+    fn registry(&self, command: RegistryCommand) -> BoxFuture<'_, RegistryAnswer>;
     /// Forgets a feed that is not configured any more, or one item of any feed.
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer>;
 }
@@ -240,7 +246,7 @@ impl Admin {
             _ => (
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "here are /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens and /subscribers\n"
+                "here are /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n"
                     .into(),
             ),
         }
@@ -256,7 +262,27 @@ const POLL: &str = "/poll/";
 /// The path before the name of a feed that is forgotten.
 const FORGET: &str = "/forget/";
 
-impl<B: Send + 'static> Service<Request<B>> for Admin {
+/// The answer to a request about the registry of feeds.
+async fn registry_answer<B>(
+    insight: &Arc<dyn Insight>,
+    request: Request<()>,
+    body: B,
+) -> AdminAnswer
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    let (request, ()) = request.into_parts();
+    let answer = match RegistryCommand::read(&request, body).await {
+        Ok(command) => insight.registry(command).await,
+        Err(refused) => refused,
+    };
+    answer.respond()
+}
+
+impl<B> Service<Request<B>> for Admin
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
     type Response = Response;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response, Infallible>>;
@@ -268,10 +294,16 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let admin = self.clone();
         Box::pin(async move {
+            let (request, body) = request.into_parts();
+            let request = Request::from_parts(request, ());
             let query = request.uri().query().unwrap_or_default();
-            let (mut status, media, mut body) = admin
-                .answer(request.method(), request.uri().path(), query)
-                .await;
+            let path = request.uri().path();
+            let (mut status, media, mut body) = match admin.insight.get() {
+                Some(insight) if RegistryCommand::is_about(path) => {
+                    registry_answer(insight, request.clone(), body).await
+                }
+                _ => admin.answer(request.method(), path, query).await,
+            };
             let tag = (status == StatusCode::OK && request.uri().path() == "/status").then(|| {
                 AnswerValidators {
                     etag: tag_of(body.as_bytes(), ""),
@@ -287,7 +319,7 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
             let mut response = Response::new(body::whole(body));
             *response.status_mut() = status;
             let headers = response.headers_mut();
-            if status != StatusCode::NOT_MODIFIED {
+            if !matches!(status, StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
             }
             let kept = if tag.is_some() {
@@ -305,7 +337,11 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
                     || [ACCEPT, FORGET, POLL]
                         .iter()
                         .any(|start| path.starts_with(start));
-                let allow = if is_change { "POST" } else { "GET, HEAD" };
+                let allow = match is_change {
+                    _ if RegistryCommand::is_about(path) => RegistryCommand::allowed(path),
+                    true => "POST",
+                    false => "GET, HEAD",
+                };
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
             Ok(response)
@@ -413,6 +449,16 @@ mod tests {
             })
         }
 
+        fn registry(&self, command: RegistryCommand) -> BoxFuture<'_, RegistryAnswer> {
+            Box::pin(async move {
+                match command {
+                    RegistryCommand::Remove(_) => RegistryAnswer::Removed,
+                    RegistryCommand::Put { json, .. } => RegistryAnswer::Added(json),
+                    other => RegistryAnswer::Told(format!("{other:?}")),
+                }
+            })
+        }
+
         fn forget<'a>(
             &'a self,
             feed: &'a str,
@@ -437,7 +483,7 @@ mod tests {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .body(())
+            .body(String::new())
             .unwrap();
         let response = admin.oneshot(request).await.unwrap();
         let status = response.status().as_u16();
@@ -499,7 +545,7 @@ mod tests {
         let get = || Request::builder().uri("/status?max=5");
         let first = admin
             .clone()
-            .oneshot(get().body(()).unwrap())
+            .oneshot(get().body(String::new()).unwrap())
             .await
             .unwrap();
         let tag = first.headers()[ETAG].clone();
@@ -507,7 +553,10 @@ mod tests {
             (tag.clone(), 304),
             (HeaderValue::from_static("\"other\""), 200),
         ] {
-            let request = get().header(IF_NONE_MATCH, known).body(()).unwrap();
+            let request = get()
+                .header(IF_NONE_MATCH, known)
+                .body(String::new())
+                .unwrap();
             let again = admin.clone().oneshot(request).await.unwrap();
             assert_eq!(
                 (again.status().as_u16(), &again.headers()[ETAG]),
@@ -531,7 +580,7 @@ mod tests {
             let request = Request::builder()
                 .method(method)
                 .uri(path)
-                .body(())
+                .body(String::new())
                 .unwrap();
             let response = admin.oneshot(request).await.unwrap();
             assert_eq!(
@@ -638,8 +687,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn feeds_are_registered_by_put_and_removed_by_delete() {
+        let put = ask(Ok(()), Method::PUT, "/feeds/a").await;
+        assert_eq!(put, (201, "\n".into()));
+        let removed = ask(Ok(()), Method::DELETE, "/feeds/a").await;
+        assert_eq!(removed, (204, String::new()));
+        assert_eq!(ask(Ok(()), Method::GET, "/feeds").await.0, 200);
+        assert_eq!(ask(Ok(()), Method::PUT, "/feeds").await.0, 405);
+    }
+
+    #[tokio::test]
     async fn what_is_not_there_is_404_and_what_is_not_done_is_405() {
-        assert_eq!(ask(Ok(()), Method::GET, "/feeds").await.0, 404);
+        assert_eq!(ask(Ok(()), Method::GET, "/feedsx").await.0, 404);
         assert_eq!(ask(Ok(()), Method::POST, "/status").await.0, 405);
         assert_eq!(ask(Ok(()), Method::GET, "/clock/accept").await.0, 405);
         assert_eq!(ask(Ok(()), Method::POST, "/clock/accept").await.0, 200);

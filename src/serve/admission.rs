@@ -119,6 +119,9 @@ impl<'a> AdmittedRequest<'a> {
         }
         let catalog = self.context.gate.catalog.snapshot();
         if catalog.withdrawn(name).is_some() {
+            if catalog.registry().contains(name) {
+                return Err(Refusal::unread_entry());
+            }
             return Err(Refusal::gone());
         }
         Err(self.context.unknown("there is no such feed"))

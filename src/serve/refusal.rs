@@ -136,6 +136,13 @@ impl Refusal {
         )
     }
 
+    /// 503: a feed whose entry in the registry cannot be read.
+    pub(super) fn unread_entry() -> Self {
+        let text = "this server cannot read how it is to serve this feed. The fault is on this server, and the operator can see it. \
+                    Try again after the time in Retry-After";
+        Self::for_now(text, *NOT_READY_SECS.end())
+    }
+
     /// 410: a resource that its publisher has deleted.
     pub(super) fn deleted() -> Self {
         Self::new(StatusCode::GONE, "its publisher has deleted this")
@@ -291,7 +298,7 @@ impl Refusal {
 pub(super) struct ListUrl(pub(super) Arc<str>);
 
 /// The media type of errors in JSON (RFC 9457).
-const PROBLEM: &str = "application/problem+json";
+pub(super) const PROBLEM: &str = "application/problem+json";
 
 /// Permissions of pages of errors.
 pub(super) const PAGE_POLICY: HeaderValue = HeaderValue::from_static(html::CONTENT_SECURITY_POLICY);
@@ -345,7 +352,7 @@ impl ErrorForm {
                 let list = request.extensions.get::<ListUrl>();
                 html::error(&status.to_string(), text, list.map(|list| &*list.0))
             }
-            Self::Problem => problem(status, text).into_bytes(),
+            Self::Problem => problem(status, text).to_string().into_bytes(),
             Self::Text => format!("{text}\n").into_bytes(),
         }
     }
@@ -373,10 +380,9 @@ pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::
 }
 
 /// A problem without a type of its own: its status says what kind it is, its detail what is wrong.
-fn problem(status: StatusCode, detail: &str) -> String {
+pub(super) fn problem(status: StatusCode, detail: &str) -> serde_json::Value {
     let title = status.canonical_reason().unwrap_or_default();
     serde_json::json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail })
-        .to_string()
 }
 
 impl From<BadQuery> for Refusal {

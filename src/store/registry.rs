@@ -26,6 +26,15 @@ pub enum RegistryChange {
     Remove(String),
 }
 
+impl RegistryChange {
+    /// The name of the feed.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Put { name, .. } | Self::Remove(name) => name,
+        }
+    }
+}
+
 /// An entry of the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistryEntry {

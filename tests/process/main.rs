@@ -17,6 +17,7 @@ mod mirrors;
 mod operator;
 mod ping;
 mod probe;
+mod registry;
 mod reload;
 mod store_file;
 mod storms;

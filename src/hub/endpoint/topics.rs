@@ -239,7 +239,10 @@ impl Hub {
         let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
             (Some(feed), _) if is_open_to(feed, principal) => feed.no,
             (None, Some(withdrawn)) if mode == Mode::Unsubscribe => withdrawn,
-            (None, Some(_)) if !is_hiding => return Err(RefusedForm::GoneTopic),
+            // Limit: a feed whose entry in the registry cannot be read is told as one that is not there.
+            (None, Some(_)) if !is_hiding && !catalog.registry().contains(&name) => {
+                return Err(RefusedForm::GoneTopic);
+            }
             _ if is_hiding && principal.is_none() => return Err(RefusedForm::Unauthenticated),
             _ => return Err(RefusedForm::UnknownTopic("there is no such feed")),
         };

@@ -332,6 +332,7 @@ mod tests {
             "/metrics",
             "/live",
             "/explain/blog",
+            "/feeds/blog",
             "/clock/accept",
         ] {
             for (foreign, more) in [

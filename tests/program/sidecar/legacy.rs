@@ -708,7 +708,7 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
     // It counts as configured while nobody serves, too.
     sidecar.app.stop().await.unwrap();
     assert_eq!(
-        everfeed::app::beside_store(&sidecar.config)
+        everfeed::app::beside_store(&sidecar.config, std::path::Path::new("everfeed.toml"))
             .await
             .unwrap()
             .kept

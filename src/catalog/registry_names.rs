@@ -1,0 +1,31 @@
+//! The entries of the registry at one moment, by the names of their feeds; not their settings, which
+//! stand beside those of the configuration file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The names of the entries of the registry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegistryNames {
+    /// Entries that were read.
+    pub sound: BTreeSet<String>,
+    /// Entries that cannot be read, each with the reason. Their feeds are neither polled nor served,
+    /// and are not removed either.
+    pub unread: BTreeMap<String, String>,
+}
+
+impl RegistryNames {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.sound.len() + self.unread.len()
+    }
+
+    /// True without any entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True for the name of an entry, readable or not.
+    pub fn contains(&self, name: &str) -> bool {
+        self.sound.contains(name) || self.unread.contains_key(name)
+    }
+}

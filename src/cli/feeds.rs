@@ -1,0 +1,207 @@
+//! `everfeed feeds`: the feeds beside the configuration file, through the running process when there
+//! is one, else on the store itself.
+
+use super::{
+    WithConfig,
+    ask::Running,
+    probe::sheet::{Column, Keep, table, tame, width},
+};
+use crate::{
+    app::{
+        self,
+        registry::{RegistryAnswer, RegistryCommand, RegistryPage, UnreadEntry},
+    },
+    config::Config,
+};
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use http::StatusCode;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FeedsCommand {
+    /// Register or change every feed of a file with [[feed]] tables: all or none, at once.
+    Apply(ApplyOptions),
+    /// List all feeds: name, url, and where each comes from (file, registry or site).
+    List(WithConfig),
+    /// Remove a feed from the registry, at once. Its items are kept.
+    Remove(RemoveOptions),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ApplyOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The file, with the keys of [[feed]] as in a configuration.
+    #[arg(value_name = "FEEDS")]
+    file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RemoveOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The name of the feed.
+    name: String,
+}
+
+/// A change that was refused because of a setting. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct FeedsRefused(String);
+
+/// The parts of a problem that are printed.
+#[derive(Debug, Deserialize)]
+struct Problem {
+    detail: String,
+}
+
+/// Pages of feeds that are asked for at most.
+const PAGES_MAX: usize = 1000;
+
+impl FeedsCommand {
+    pub(super) fn with(&self) -> &WithConfig {
+        match self {
+            Self::Apply(options) => &options.with,
+            Self::List(with) => with,
+            Self::Remove(options) => &options.with,
+        }
+    }
+}
+
+/// Carries out a command.
+pub(super) async fn run(command: &FeedsCommand, config: &Config) -> anyhow::Result<()> {
+    let file = &command.with().config;
+    match command {
+        FeedsCommand::Apply(options) => {
+            let of_file = || format!("{} cannot be read", options.file.display());
+            let toml = std::fs::read_to_string(&options.file).with_context(of_file)?;
+            let named = |refused: FeedsRefused| {
+                let lines = refused.0.lines();
+                let lines = lines.map(|line| format!("{}: {line}", options.file.display()));
+                FeedsRefused(lines.collect::<Vec<_>>().join("\n"))
+            };
+            let applied = ask(config, file, RegistryCommand::Apply(toml)).await;
+            let told = applied.map_err(|error| match error.downcast::<FeedsRefused>() {
+                Ok(refused) => named(refused).into(),
+                Err(other) => other,
+            })?;
+            print!("{told}");
+        }
+        FeedsCommand::List(_) => list(config, file).await?,
+        FeedsCommand::Remove(options) => {
+            let name = options.name.clone();
+            ask(config, file, RegistryCommand::Remove(name)).await?;
+            println!(
+                "removed  feed.{}\nIts items are kept: `everfeed forget {0}` deletes them.",
+                options.name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The answer to a command, by the running process or by the store. A refusal is an error.
+async fn ask(config: &Config, file: &Path, command: RegistryCommand) -> anyhow::Result<String> {
+    let running = Running::of(config);
+    let (method, target, body) = command.request();
+    if let Ok((status, text)) = running.send(method, &target, body).await {
+        if status.is_success() {
+            return Ok(text);
+        }
+        let why = match serde_json::from_str::<Problem>(&text) {
+            Ok(problem) => problem.detail,
+            Err(_) => text,
+        };
+        return Err(refused(status, &why));
+    }
+    let answer = app::change_registry(config, file, command).await;
+    match answer.with_context(|| running.absent())? {
+        RegistryAnswer::Told(text)
+        | RegistryAnswer::Added(text)
+        | RegistryAnswer::Applied(text) => Ok(text),
+        RegistryAnswer::Removed => Ok(String::new()),
+        RegistryAnswer::Refused { status, why, .. } => Err(refused(status, &why)),
+    }
+}
+
+fn refused(status: StatusCode, why: &str) -> anyhow::Error {
+    let why = tame_lines(why.trim_end());
+    match status {
+        StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY => FeedsRefused(why).into(),
+        _ => anyhow::anyhow!("{why}"),
+    }
+}
+
+fn tame_lines(text: &str) -> String {
+    text.split('\n').map(tame).collect::<Vec<_>>().join("\n")
+}
+
+async fn list(config: &Config, file: &Path) -> anyhow::Result<()> {
+    let mut all = RegistryPage::default();
+    let mut after = None;
+    for _ in 0..PAGES_MAX {
+        let text = ask(config, file, RegistryCommand::List { after }).await?;
+        let page: RegistryPage = serde_json::from_str(&text)
+            .context("the answer of the running everfeed cannot be read. Is it another version?")?;
+        all.feeds.extend(page.feeds);
+        all.unread.extend(page.unread);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    for line in lines(&all, width()) {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn lines(page: &RegistryPage, width: usize) -> Vec<String> {
+    let columns = [
+        Column::cut("name", Keep::Start, 1),
+        Column::text("source"),
+        Column::cut("url", Keep::End, 2),
+    ];
+    let rows = page.feeds.iter();
+    let rows: Vec<Vec<String>> = rows
+        .map(|feed| vec![tame(&feed.name), tame(&feed.source), tame(&feed.url)])
+        .collect();
+    let mut lines = table(&columns, &rows, width);
+    for UnreadEntry { name, why } in &page.unread {
+        lines.push(format!(
+            "{}: its entry in the registry cannot be read: {}",
+            tame(name),
+            tame(why)
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::registry::ListedFeed;
+
+    #[test]
+    fn a_feed_is_a_line_and_an_entry_that_cannot_be_read_is_told() {
+        let feed = |name: &str, source: &str| ListedFeed {
+            name: name.to_owned(),
+            url: format!("http://x/{name}"),
+            source: source.to_owned(),
+        };
+        let page = RegistryPage {
+            feeds: vec![feed("a", "file"), feed("b", "registry")],
+            unread: vec![UnreadEntry {
+                name: "c".to_owned(),
+                why: "of a newer \u{1b}everfeed".to_owned(),
+            }],
+            next: None,
+        };
+        let told = lines(&page, 100);
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert!(told[1].contains("file") && told[2].contains("registry"));
+        assert!(told[3].starts_with("c: ") && !told[3].contains('\u{1b}'));
+    }
+}
