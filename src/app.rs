@@ -16,11 +16,7 @@ use crate::{
         admin::{Admin, AdminGuard},
         router::Router,
     },
-    store::{
-        Remedy, Store, StoreError,
-        redb::{Redb, missing_store},
-        traits::Upkeep as _,
-    },
+    store::{self, Remedy, Store, StoreError},
 };
 use accounts::AccountDesk;
 use anyhow::Context as _;
@@ -128,7 +124,7 @@ impl App {
     ) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
         let file = source.as_ref().map(|source| &*source.file);
-        if config.lacks_feeds() && !config.store.path.exists() {
+        if config.lacks_feeds() && config.store.is_missing_file() {
             // No registry can have them.
             let file = file.unwrap_or(Path::new("the configuration"));
             config = config.with_registered(&Registered::default(), file)?;
@@ -404,8 +400,11 @@ async fn all_feeds(
 
 /// Opens the store of a configuration, which must be there.
 async fn open_existing(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-    let path = &config.store.path;
-    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    anyhow::ensure!(
+        !config.store.is_missing_file(),
+        "there is no store at {}",
+        config.store
+    );
     open(config, Arc::new(clock::System)).await
 }
 
@@ -441,27 +440,22 @@ async fn close_without_traces(
 
 /// A configuration in a file beside its store, which nobody serves. There need not be a store yet.
 pub async fn beside_store(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
-    if let Some(missing) = missing_store(&config.store.path) {
-        return Err(missing.into());
-    }
-    if !config.store.path.exists() {
+    let settings = config.store.clone();
+    let seen = tokio::task::spawn_blocking(move || store::look(&settings, Arc::new(clock::System)));
+    let seen = seen
+        .await?
+        .with_context(|| format!("the store {}", config.store))?;
+    let Some(store) = seen else {
         let config = config.clone();
         let config = config.with_registered(&Registered::default(), file)?;
         return Ok(LookedAt {
             feeds: configured_at_sites(&config),
             ..LookedAt::default()
         });
-    }
-    let settings = config.store.clone();
-    let seen = tokio::task::spawn_blocking(move || {
-        Redb::look(&settings.path, &settings, Arc::new(clock::System))
-    });
-    let store = seen
-        .await?
-        .with_context(|| format!("the store {}", config.store.path.display()))?;
+    };
     let looked = async {
-        let (config, names) = registry::joined(&store, config.clone(), Some(file)).await?;
-        Ok::<_, anyhow::Error>(LookedAt::of(&store, &config, names).await?)
+        let (config, names) = registry::joined(&*store, config.clone(), Some(file)).await?;
+        Ok::<_, anyhow::Error>(LookedAt::of(&*store, &config, names).await?)
     };
     let looked = looked.await;
     store.close().await?;
@@ -521,8 +515,7 @@ pub async fn change_accounts(
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     let settings = config.store.clone();
-    let opening = move || Redb::open(&settings.path, &settings, clock);
+    let opening = move || store::open(&settings, clock);
     let opened = tokio::task::spawn_blocking(opening).await?;
-    let store = opened.with_context(|| format!("the store {}", config.store.path.display()))?;
-    Ok(Arc::new(store))
+    opened.with_context(|| format!("the store {}", config.store))
 }

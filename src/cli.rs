@@ -241,6 +241,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             let source = ConfigSource::of(file);
             let config = source.load()?;
             if options.new_store {
+                anyhow::ensure!(
+                    config.store.url.is_none(),
+                    "--new-store is for a file; name a new database in store.url"
+                );
                 begin_anew(&config.store.path)?;
                 if std::fs::metadata(&config.store.path).is_ok_and(|found| found.len() > 0) {
                     let path = config.store.path.display();

@@ -53,7 +53,7 @@ pub struct Config {
     /// `[server]`.
     pub server: serve::Config,
     /// `[store]`.
-    pub store: store::redb::Config,
+    pub store: store::Config,
     /// `[upstream]`.
     pub upstream: ingest::Config,
     /// `[hub]`.
@@ -110,7 +110,8 @@ impl Config {
             }
             let of_certificate = problems::certificate_problem(config)
                 .into_iter()
-                .chain(problems::acme_problems(config));
+                .chain(problems::acme_problems(config))
+                .chain(xmpp::problem_with_files(&config.xmpp).map(|it| it.within("xmpp")));
             problems::store_problem(config)
                 .into_iter()
                 .chain(of_certificate)
@@ -210,6 +211,7 @@ impl Config {
             .split_first()
             .map_or(("", &[][..]), |(first, rest)| (*first, rest));
         let mut reading = ConfigReading::new(ConfigText::read(first, environment));
+        reading.refuse_both("store", "path", "url");
         let mut config = Self {
             server: serve::Config {
                 readers: reading.section("server", readers::Config::check),
@@ -306,7 +308,7 @@ impl Config {
             format!("{}: good", file.display()),
             format!("  consumers   {} as {}", server.listen, server.public_url),
             format!("  operator    {}", server.admin_listen),
-            format!("  store       {}", store.path.display()),
+            format!("  store       {store}"),
             format!(
                 "  callbacks   {}",
                 if hub.callbacks_private {

@@ -458,6 +458,30 @@ impl Shared {
         Ok(None)
     }
 
+    /// The subscription of a callback to a translation, which was asked for by this spelling of the
+    /// topic: clients wish for a form once, and go on with the topic that they were sent (HUB-7).
+    async fn find_translated(
+        &self,
+        subject: &Subject,
+        address: &str,
+    ) -> Result<Option<(Subscription, Progress)>, StoreError> {
+        for topic in &subject.translations {
+            let key = Key {
+                topic: topic.clone(),
+                address: address.to_owned(),
+            };
+            if !self.roster.knows(&key) {
+                continue;
+            }
+            let found = self.store.find_subscription(topic, address).await?;
+            let is_meant = |target: &Target| matches!(target, Target::Callback(callback) if callback.topic_as_sent == subject.spelt);
+            if let Some(found) = found.filter(|(sub, _)| is_meant(&sub.target)) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
     /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that
     /// is not served.
     fn link(&self, push: &Push) -> Option<String> {
@@ -528,7 +552,8 @@ impl Shared {
         let wish = deletions.unwrap_or(usual_deletions(representation));
         let filter = match wish {
             Deletions::Announce if self.readers.announces(view.feed) => view.filter.clone(),
-            Deletions::Announce | Deletions::Omit => view.filter.live(),
+            Deletions::Announce => view.filter.untold(),
+            Deletions::Omit => view.filter.live(),
         };
         if filter == Filter::All {
             return Ok(ChainStart::at(head));

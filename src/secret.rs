@@ -104,16 +104,30 @@ impl<'de> Deserialize<'de> for ComponentSecret {
 }
 
 /// A text whose credentials must not be shown: whatever stands before an `@` where a URL has its
-/// authority.
+/// authority, be its scheme left out. The name in an address (me@example.org) is none.
 pub fn masked(text: &str) -> String {
-    let start = text.find("//").map_or(0, |at| at + 2);
+    let authority = text.find("//").map(|at| at + 2);
+    let start = authority.unwrap_or_default();
     let end = text[start..]
         .find(['/', '?', '#'])
         .map_or(text.len(), |at| start + at);
     match text[start..end].rfind('@') {
-        Some(at) => format!("{}***{}", &text[..start], &text[start + at..]),
-        None => text.to_owned(),
+        Some(at) if authority.is_some() || has_password(&text[..at]) => {
+            format!("{}***{}", &text[..start], &text[start + at..])
+        }
+        _ => text.to_owned(),
     }
+}
+
+/// True for a text before an `@` that may be `user:password`, not the names of addresses alone.
+fn has_password(before: &str) -> bool {
+    let is_between = |c: char| c.is_whitespace() || "\"',;[]".contains(c);
+    before.split(is_between).any(|piece| {
+        let address = ["xmpp:", "mailto:"]
+            .iter()
+            .find_map(|scheme| piece.strip_prefix(scheme));
+        address.unwrap_or(piece).contains(':')
+    })
 }
 
 /// The same of a text that may be a URL with a query, of which names of parameters are shown and
@@ -230,6 +244,25 @@ mod tests {
             "/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Ffeeds",
             "/cb?hub.topic=http://x/s/***/feeds",
         );
+    }
+
+    #[test]
+    fn a_password_is_masked_and_an_address_is_shown() {
+        let check = |text: &str, expect: &str| assert_eq!(masked(text), expect);
+        for address in [
+            "\"a@feeds.test\"",
+            "\"xmpp:Bob@Localhost\"",
+            "[\"xmpp:Bob@Localhost\", \"xmpp:*@x\"], or mailto:me@x",
+            "xmpp:bob@localhost/phone",
+        ] {
+            check(address, address);
+        }
+        check("https://u:p@x/", "https://***@x/");
+        check("https://token@x/", "https://***@x/");
+        check("xmpp://u:p@x/", "xmpp://***@x/");
+        check("u:p@x/rss", "***@x/rss");
+        check("url = \"u:p w@x/rss\"", "***@x/rss\"");
+        check("\"xmpp:u:p@x\"", "***@x\"");
     }
 
     #[test]

@@ -33,9 +33,24 @@ pub mod condition;
 
 pub mod listing;
 
+pub mod database_url;
+
+mod settings;
+
 pub mod memory;
 
 pub mod redb;
+
+#[cfg(feature = "postgres")]
+pub mod postgres;
+
+mod opening;
+
+#[cfg(feature = "postgres")]
+mod moved_rows;
+
+#[cfg(feature = "postgres")]
+mod database_copy;
 
 mod plan;
 
@@ -60,13 +75,19 @@ pub(crate) mod wrapped;
 pub use accounts::AccountStore;
 pub use catalog::{CatalogStore, StoreCounts, check_namespace};
 pub use condition::{BackupReport, Outage, Remedy, RemovalFaults, StoreCondition, Watched};
+#[cfg(feature = "postgres")]
+pub use database_copy::{copy_from_database, copy_to_database};
 pub use error::StoreError;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
+#[cfg(not(feature = "postgres"))]
+pub use opening::{copy_from_database, copy_to_database};
+pub use opening::{look, open, url_problem};
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use redb::stored_item;
 pub use registry::{RegistryChange, RegistryEntry, RegistryStore};
+pub use settings::Config;
 pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;
 pub use subscriptions::{Subscription, Subscriptions};

@@ -10,8 +10,8 @@ mod absent;
 mod component;
 
 #[cfg(not(feature = "xmpp"))]
-pub use absent::Component;
+pub use absent::{Component, problem_with_files};
 #[cfg(feature = "xmpp")]
-pub use component::Component;
+pub use component::{Component, problem_with_files};
 pub use config::Config;
 pub use parts::{ConnectionState, EndedSubscription, Parts, SubscriptionState};

@@ -58,6 +58,10 @@ const IN_FLIGHT: usize = 300;
 const ADDRESSES: u8 = 32;
 /// Requests to subscribe under way at once.
 const ASKING: usize = 64;
+/// The crowd in which a tenth of the hosts never answer, and a tenth take [`SLOW`].
+const TROUBLED: (usize, usize) = (10_000, 1_000);
+/// Time that a slow callback takes for its answer.
+const SLOW: Duration = Duration::from_secs(5);
 /// Subscriptions that one client asks for: fewer than it may at once.
 const CLIENT_SUBSCRIPTIONS: usize = 50;
 const SECRET: &str = "a secret of a subscriber";
@@ -137,6 +141,42 @@ pub(crate) async fn ask(report: &Report, sinks: &Handle) -> Result<()> {
         );
         hub.shutdown(Duration::from_secs(5)).await;
     }
+    ask_troubled(report, &sink).await
+}
+
+/// One push to a crowd that is well, and one to the same crowd with dead and slow hosts in it: the
+/// last arrival at the others.
+async fn ask_troubled(report: &Report, sink: &Sink) -> Result<()> {
+    let (subscriptions, hosts) = TROUBLED;
+    sink.keeps.store(true, Ordering::Relaxed);
+    let (mut house, _) = House::new(1_000).await?;
+    let hub = hub_of(&house, subscriptions)?;
+    subscribe(&hub, sink, subscriptions, hosts).await?;
+    until(|| is_active(&hub, subscriptions)).await?;
+    let well = subscriptions - subscriptions / 5;
+    let mut last_ms = Vec::new();
+    for is_troubled in [false, false, true] {
+        sink.forget();
+        sink.is_troubled.store(is_troubled, Ordering::Relaxed);
+        house.add(1).await?;
+        let start = Instant::now();
+        house.notify.moved(house.feed(), house.record.head());
+        let expected = if is_troubled { well } else { subscriptions };
+        until(|| sink.arrived.load(Ordering::Relaxed) >= expected).await?;
+        let (_, last, _) = sink.told().context("a push has arrived")?;
+        last_ms.push(last.duration_since(start).as_secs_f64() * 1e3);
+        tokio::time::sleep(REST).await;
+    }
+    let ratio = last_ms[2] / last_ms[1];
+    report.figure(
+        format!("{subscriptions} at {hosts} hosts, a tenth dead and a tenth at 5 s"),
+        format!(
+            "last of the others {:.0} ms, {ratio:.2} of the clean run",
+            last_ms[2]
+        ),
+        if ratio <= FLAT_AIM { "met" } else { "MISSED" },
+    );
+    hub.shutdown(Duration::from_secs(1)).await;
     Ok(())
 }
 
@@ -202,12 +242,6 @@ fn hub_of(house: &House, subscriptions: usize) -> Result<Hub> {
     let clock: Arc<dyn Clock> = Arc::new(System);
     let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
     let feed = RegisteredFeed::new(house.feed(), settings);
-    let client = ClientConfig {
-        private_ok: true,
-        idle_per_host: 20,
-        ..ClientConfig::for_callbacks()
-    };
-    let names = Arc::new(SinkNames);
     Ok(Hub::new(hub::Parts {
         config: hub::Config {
             callbacks_private: true,
@@ -220,15 +254,26 @@ fn hub_of(house: &House, subscriptions: usize) -> Result<Hub> {
         store: house.store.clone(),
         notify: house.notify.clone(),
         clock: clock.clone(),
-        callbacks: CallbackParts {
-            service: BoxCloneSyncService::new(callback_via(&client, names.clone())?),
-            resolver: names,
-            user_agent: HeaderValue::from_static("everfeed"),
-            own: OwnPlaces::default(),
-        },
+        callbacks: callbacks()?,
         gate: ReadGate::without_users(Catalog::new(CatalogSnapshot::new([feed], [])), clock),
         metrics: Metrics::default(),
     }))
+}
+
+/// The way to callbacks at the sink.
+pub(crate) fn callbacks() -> Result<CallbackParts> {
+    let client = ClientConfig {
+        private_ok: true,
+        idle_per_host: 20,
+        ..ClientConfig::for_callbacks()
+    };
+    let names = Arc::new(SinkNames);
+    Ok(CallbackParts {
+        service: BoxCloneSyncService::new(callback_via(&client, names.clone())?),
+        resolver: names,
+        user_agent: HeaderValue::from_static("everfeed"),
+        own: OwnPlaces::default(),
+    })
 }
 
 async fn subscribe(hub: &Hub, sink: &Sink, subscriptions: usize, hosts: usize) -> Result<()> {
@@ -283,7 +328,7 @@ async fn until(mut is_so: impl FnMut() -> bool) -> Result<()> {
 }
 
 /// Bytes of memory that the process has.
-fn resident_bytes() -> Result<usize> {
+pub(crate) fn resident_bytes() -> Result<usize> {
     let text = std::fs::read_to_string("/proc/self/statm")?;
     let pages: usize = text.split(' ').nth(1).context("statm")?.parse()?;
     Ok(pages * 4096)
@@ -314,6 +359,8 @@ struct Sink {
     port: u16,
     /// True while connections are kept after an answer.
     keeps: Arc<AtomicBool>,
+    /// True while a tenth of the hosts are dead and a tenth slow.
+    is_troubled: Arc<AtomicBool>,
     arrived: Arc<AtomicUsize>,
     told: Arc<Mutex<Option<(Instant, Instant, Bytes)>>>,
 }
@@ -325,6 +372,7 @@ impl Sink {
         let sink = Self {
             port: first.local_addr()?.port(),
             keeps: Arc::default(),
+            is_troubled: Arc::default(),
             arrived: Arc::default(),
             told: Arc::default(),
         };
@@ -377,8 +425,20 @@ impl Sink {
                 .map(|(_, value)| value.into_owned());
             return Ok(Response::new(Full::from(challenge.unwrap_or_default())));
         }
+        let number = request.uri().path().trim_start_matches('/').parse();
+        let host: usize = number.unwrap_or_default() % TROUBLED.1;
         let body = request.into_body().collect().await;
         let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+        match host % 10 {
+            0 if self.is_troubled.load(Ordering::Relaxed) => std::future::pending().await,
+            1 if self.is_troubled.load(Ordering::Relaxed) => {
+                tokio::time::sleep(SLOW).await;
+                let mut response = Response::new(Full::default());
+                *response.status_mut() = StatusCode::NO_CONTENT;
+                return Ok(response);
+            }
+            _ => {}
+        }
         let now = Instant::now();
         {
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
-//! The cost of everfeed beside the physical limit of the same work: twelve questions, both sides asked
+//! The cost of everfeed beside the physical limit of the same work: thirteen questions, both sides asked
 //! in turn by the same tool in one process. No test: the machine is what it is, so only counts are
 //! asserted and figures are printed.
 //!
-//! `cargo bench` asks all twelve, `cargo bench -- hot poll` some of them; `size-10m` is asked by name
+//! `cargo bench` asks all thirteen, `cargo bench -- hot poll` some of them; `size-10m` is asked by name
 //! alone. `xmpp` needs Prosody, which `tests/run` installs.
 
 use anyhow::{Context as _, Result, ensure};
@@ -16,6 +16,7 @@ mod rounds;
 mod content;
 mod house;
 
+mod at_rest;
 mod bare;
 mod load;
 
@@ -39,9 +40,9 @@ mod xmpp;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 13] = [
+const QUESTIONS: [&str; 14] = [
     "hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "filters",
-    "fan", "xmpp", "size-10m",
+    "fan", "rest", "xmpp", "size-10m",
 ];
 
 fn main() -> Result<()> {
@@ -109,6 +110,9 @@ fn main() -> Result<()> {
             fan_out::ask(&report, askers.handle())
                 .await
                 .context("fan-out")?;
+        }
+        if is_wanted("rest") {
+            at_rest::ask(&report).await.context("at rest")?;
         }
         #[cfg(feature = "xmpp")]
         if is_wanted("xmpp") {

@@ -27,6 +27,13 @@ pub(super) async fn back_up(store: &dyn Store, file: &Path) -> Result<String, St
 
 /// Puts a backup in the place of the store, which nobody serves, and tells what was done.
 pub async fn restore(config: &Config, file: &Path) -> anyhow::Result<String> {
+    if config.store.url.is_some() {
+        anyhow::bail!(
+            "the store is a database; restore a dump of it with pg_restore, or copy {} into an empty database: `everfeed store copy {} URL`",
+            file.display(),
+            file.display()
+        );
+    }
     let (from, to) = (file.to_owned(), config.store.path.clone());
     let now = Stamp::from_micros(clock::System.now_us());
     let restored = spawn_blocking(move || redb::restore(&from, &to, now)).await??;

@@ -220,7 +220,7 @@ impl Reloader {
     /// in. `None` where that start would open another store.
     pub(super) async fn check(&self) -> Result<Option<BesideStore>, ReloadRefused> {
         let (config, names) = self.load().await?;
-        if config.store.path != self.parts.started_with.store.path {
+        if !config.store.is_same_store(&self.parts.started_with.store) {
             return Ok(None);
         }
         let beside = BesideStore::of(&*self.parts.store, &config, &names).await;

@@ -47,8 +47,14 @@ impl SubscriberDesk<'_> {
 
     async fn end(self, number: u64) -> Result<OperatorAnswer, StoreError> {
         let told = format!("subscription {number} has ended, and its subscriber is told");
-        if self.hub.end_subscription(number).await? {
-            return Ok(OperatorAnswer::Done(told));
+        match self.hub.end_subscription(number).await? {
+            Some(true) => return Ok(OperatorAnswer::Done(told)),
+            Some(false) => {
+                return Ok(OperatorAnswer::Done(format!(
+                    "subscription {number} has ended; its subscriber is not told: it never confirmed, or its protocol has no word for it"
+                )));
+            }
+            None => {}
         }
         let ended = match self.xmpp {
             Some(xmpp) => xmpp.end(number).await?,

@@ -99,6 +99,10 @@ impl AccessSettings {
     /// Values that cannot be meant.
     pub fn problems(&self) -> Vec<RefusedSetting> {
         let refuse = |found: String| RefusedSetting::new("access", found, ACCESS_WANTED);
+        let refuse_jid = |found: String| {
+            let wanted = format!("{JID_WANTED}, or all of a host: xmpp:*@example.org");
+            RefusedSetting::new("access", found, wanted)
+        };
         match self {
             Self::Named(names) if names.is_empty() => {
                 vec![refuse(
@@ -109,7 +113,7 @@ impl AccessSettings {
                 let is_good = |name: &str| is_jid_name(name) || super::user::is_user_name(name);
                 let bad = names.iter().filter(|name| !is_good(name));
                 bad.map(|name| match name.strip_prefix(XMPP) {
-                    Some(_) => refuse(format!("\"{name}\"; {JID_WANTED}, or *@example.org")),
+                    Some(_) => refuse_jid(format!("\"{name}\"")),
                     None => refuse(format!("\"{name}\", which no user can be called")),
                 })
                 .collect()
@@ -190,7 +194,14 @@ mod tests {
         }
         assert_eq!(read("[]").unwrap().problems().len(), 1);
         assert_eq!(read("[\"a b\"]").unwrap().problems().len(), 1);
-        assert_eq!(read("[\"xmpp:Me@x\"]").unwrap().problems().len(), 1);
+        for bad in ["xmpp:Me@X", "xmpp:x.example", "xmpp:*"] {
+            let problems = read(&format!("[\"{bad}\"]")).unwrap().problems();
+            let told = problems[0].to_string();
+            assert!(
+                told.contains(bad) && told.contains("in lower case") && !told.contains("***"),
+                "{told}"
+            );
+        }
         for good in ["[\"a\"]", "[\"xmpp:me@x\", \"xmpp:*@y\"]"] {
             assert!(read(good).unwrap().problems().is_empty(), "{good}");
         }

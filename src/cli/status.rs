@@ -75,6 +75,15 @@ impl Sheet {
             feeds.len(),
             first.waiters
         );
+        let xmpp = first.xmpp.as_ref().filter(|xmpp| xmpp.online);
+        let head = match xmpp {
+            Some(xmpp) => format!(
+                "{head}, XMPP as {}: {} subscribed",
+                tame(&xmpp.jid),
+                xmpp.subscriptions
+            ),
+            None => head,
+        };
         let mut broken = Vec::new();
         if let Some(fault) = &first.store.fault {
             broken.push(format!("store: {}", tame(fault)));
@@ -357,12 +366,14 @@ mod tests {
         moved["subscribers"] = json!({ "active": 3, "failing": 1, "failures": [{ "host": "cb.example", "error": "it leads back" }] });
         let first = json!({ "version": "1", "started_at": "2026-06-01T00:00:00Z", "waiters": 4, "feeds": [moved],
             "store": { "restored": "The store was restored", "removals_unread": "its list is empty" },
+            "xmpp": { "jid": "feeds.example", "online": true, "subscriptions": 4 },
             "removed_feeds": [{ "name": "old", "items": 7, "renamed_to": null }] });
         let sheet = sheet(&[first, json!({ "feeds": [feed("b")] })]);
         let lines = sheet.lines(100).join("\n");
         assert!(sheet.broken.is_empty());
         for part in [
             "started 24 h ago; feeds: 2",
+            ", XMPP as feeds.example: 4 subscribed",
             "30 min ago",
             "in 30 min",
             "old: not configured any more; items kept: 7",

@@ -3,13 +3,20 @@
 use super::WithConfig;
 use crate::{
     clock::{self, Clock as _},
-    config::ConfigError,
     feed::stamp::Stamp,
-    store::redb::{StoreReport, compact, copy_store, move_store, report, verify},
+    store::{
+        self,
+        database_url::DatabaseUrl,
+        redb::{StoreReport, compact, copy_store, move_store, report, verify},
+    },
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
@@ -22,8 +29,9 @@ pub(super) enum StoreCommand {
     /// Write the store anew without free space. Stop everfeed first. It takes room for both files
     /// meanwhile, and the store is as it was if it fails.
     Compact(FileOptions),
-    /// Copy a store to a new file, which goes on with all cursors and subscriptions. FROM refuses to
-    /// be served from then on. Stop everfeed first. If it was cut off, run it again.
+    /// Copy a store to a new file, or between a file and a database. The copy goes on with all cursors
+    /// and subscriptions. FROM refuses to be served from then on. Stop everfeed first. If it was cut
+    /// off, run it again.
     Copy(CopyOptions),
 }
 
@@ -38,19 +46,24 @@ pub(super) struct FileOptions {
 
 impl FileOptions {
     /// The file; the configuration is read only when none is given.
-    fn path(&self) -> Result<PathBuf, ConfigError> {
-        match &self.file {
-            Some(file) => Ok(file.clone()),
-            None => Ok(self.with.load()?.store.path),
+    fn path(&self) -> anyhow::Result<PathBuf> {
+        if let Some(file) = &self.file {
+            return Ok(file.clone());
         }
+        let store = self.with.load()?.store;
+        anyhow::ensure!(
+            store.url.is_none(),
+            "the store is a database, which PostgreSQL checks, measures and shrinks; this command is for a file (--file)"
+        );
+        Ok(store.path)
     }
 }
 
 #[derive(Debug, Args)]
 pub(super) struct CopyOptions {
-    /// The store to copy.
+    /// The store to copy: a file, or the URL of a database.
     from: PathBuf,
-    /// The file to make. Nothing may be there.
+    /// The file to make, at which nothing may be; or the URL of an empty database.
     to: PathBuf,
     /// Leave FROM as it is. The copy begins new generations, and has no subscriptions.
     #[arg(long)]
@@ -110,24 +123,81 @@ fn compact_file(path: &Path) -> anyhow::Result<()> {
 
 /// Copies a store and prints what was done.
 fn copy_file(options: &CopyOptions) -> anyhow::Result<()> {
-    let CopyOptions { from, to, keep } = options;
-    let now = Stamp::from_micros(clock::System.now_us());
-    let copied = if *keep {
-        copy_store(from, to, now)
-    } else {
-        move_store(from, to, now)
-    };
-    let copied = copied.context("the store was not copied")?;
-    println!("{}: {} bytes", to.display(), copied.bytes);
-    let from = from.display();
-    if *keep {
+    let keep = options.keep;
+    let (from, to) = (StorePlace::of(&options.from), StorePlace::of(&options.to));
+    println!(
+        "{}",
+        copied(&from, &to, keep).context("the store was not copied")?
+    );
+    if keep {
         println!(
             "{from} stays as it is. In the copy each feed begins a new generation, and there are no subscriptions"
         );
     } else {
-        println!("{from} is not served any more. Set store.path to the copy");
+        println!(
+            "{from} is not served any more. Set {} to the copy",
+            to.key()
+        );
     }
     Ok(())
+}
+
+/// The place of a store on the command line.
+enum StorePlace {
+    File(PathBuf),
+    Database(DatabaseUrl),
+}
+
+impl StorePlace {
+    fn of(given: &Path) -> Self {
+        match given.to_str() {
+            Some(url) if DatabaseUrl::is_named_by(url) => Self::Database(DatabaseUrl::new(url)),
+            _ => Self::File(given.to_owned()),
+        }
+    }
+
+    /// The key of a configuration that names it.
+    fn key(&self) -> &'static str {
+        match self {
+            Self::File(_) => "store.path",
+            Self::Database(_) => "store.url",
+        }
+    }
+}
+
+impl fmt::Display for StorePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Database(url) => url.fmt(f),
+        }
+    }
+}
+
+/// Copies a store; the words for what is in the copy.
+fn copied(from: &StorePlace, to: &StorePlace, keep: bool) -> anyhow::Result<String> {
+    let now = Stamp::from_micros(clock::System.now_us());
+    match (from, to) {
+        (StorePlace::File(from), StorePlace::File(to)) => {
+            let report = if keep {
+                copy_store(from, to, now)?
+            } else {
+                move_store(from, to, now)?
+            };
+            Ok(format!("{}: {} bytes", to.display(), report.bytes))
+        }
+        (StorePlace::Database(_), StorePlace::Database(_)) => bail!(
+            "both are databases; pg_dump and pg_restore copy one to another, with all cursors"
+        ),
+        (StorePlace::File(path), StorePlace::Database(url)) => {
+            let rows = store::copy_to_database(path, url, keep, Arc::new(clock::System))?;
+            Ok(format!("{url}: {rows} rows"))
+        }
+        (StorePlace::Database(url), StorePlace::File(path)) => {
+            let bytes = store::copy_from_database(url, path, keep, Arc::new(clock::System))?;
+            Ok(format!("{}: {bytes} bytes", path.display()))
+        }
+    }
 }
 
 /// Reads the file at a path and prints what was found.

@@ -149,10 +149,13 @@ mod tests {
         check("feed.min_secs", "did you mean `poll.min_secs`?");
         check("listen", "did you mean `server.listen`?");
         check("feed.admin_listen", "did you mean `server.admin_listen`?");
-        check("url", "did you mean `feed.url` or `webhook.url`?");
+        check(
+            "url",
+            "did you mean `store.url` or `feed.url` or `webhook.url`?",
+        );
         check(
             "store.colour",
-            "leave it out; `store` may have cache_bytes, path",
+            "leave it out; `store` may have cache_bytes, path, url",
         );
         assert!(
             advice("zzz").starts_with("leave it out; the file may have feed, group, hub"),

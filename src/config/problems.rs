@@ -479,8 +479,16 @@ pub(super) fn of_groups(
     }
 }
 
-/// The problem with the path of the store, as far as can be told without opening it.
+/// The problem with the place of the store, as far as can be told without opening it.
 pub(super) fn store_problem(config: &Config) -> Option<RefusedSetting> {
+    if let Some(url) = &config.store.url {
+        let wanted = crate::store::url_problem(url)?;
+        return Some(RefusedSetting::new(
+            "store.url",
+            quoted(&url.to_string()),
+            wanted,
+        ));
+    }
     let path = &config.store.path;
     let folder = path
         .parent()

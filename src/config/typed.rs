@@ -140,6 +140,20 @@ impl<'t> ConfigReading<'t> {
         self.mistakes.extend(further.mistakes);
     }
 
+    /// Refuses two keys of a table that exclude each other.
+    pub(super) fn refuse_both(&mut self, table: &str, one: &str, other: &str) {
+        let values = self.written.table.get(table).and_then(Value::as_table);
+        let has = |key| values.is_some_and(|values| values.contains_key(key));
+        if has(one) && has(other) {
+            let wanted = format!("leave out one of {table}.{one} and {table}.{other}");
+            self.refuse(
+                &format!("{table}.{one}"),
+                format!("a value beside {table}.{other}"),
+                wanted,
+            );
+        }
+    }
+
     /// Refuses everything but a list of feeds.
     pub(super) fn take_feeds_alone(&mut self) {
         let keys: Vec<String> = self.written.table.keys().cloned().collect();

@@ -26,6 +26,13 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
              the connection through a tunnel"
         ));
     }
+    let idle = config.xmpp.idle_keys();
+    if !idle.is_empty() {
+        let keys = idle.join(", ");
+        found.push(format!(
+            "{keys}: without xmpp.server XMPP is off. Give the server, or leave this out"
+        ));
+    }
     let gap_secs = config.upstream.permalink_check_gap_secs;
     if gap_secs < PERMALINK_GAP_SECS_USUAL {
         found.push(format!(

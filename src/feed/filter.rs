@@ -64,6 +64,8 @@ enum Deletion {
     #[default]
     Any,
     No,
+    /// As `No`; and nobody is told that an item was in the view before it was gone.
+    Untold,
     Only,
 }
 
@@ -154,6 +156,25 @@ impl Filter {
         }
     }
 
+    /// The same choice where nobody is told what is gone, neither by tombstones nor as having left the view.
+    #[must_use]
+    pub fn untold(&self) -> Self {
+        match self.live() {
+            Self::Terms(terms) if terms.deletion == Deletion::No => {
+                Self::Terms(Arc::new(FilterTerms {
+                    deletion: Deletion::Untold,
+                    ..(*terms).clone()
+                }))
+            }
+            live => live,
+        }
+    }
+
+    /// True where an item that is gone is not told of as one that has left the view.
+    pub fn leaves_out(&self, item: &Item) -> bool {
+        item.is_gone() && matches!(self, Self::Terms(terms) if terms.deletion == Deletion::Untold)
+    }
+
     /// True where terms choose among the items, for which its URL has parameters.
     pub const fn has_terms(&self) -> bool {
         matches!(self, Self::Terms(_))
@@ -170,7 +191,7 @@ impl Filter {
         match self {
             Self::All => false,
             Self::Live => true,
-            Self::Terms(terms) => terms.deletion == Deletion::No,
+            Self::Terms(terms) => matches!(terms.deletion, Deletion::No | Deletion::Untold),
         }
     }
 
@@ -224,7 +245,7 @@ impl Filter {
         spelling.extend(terms.category.clone().map(|value| (category, value)));
         match terms.deletion {
             Deletion::Any => {}
-            Deletion::No => spelling.push((deleted, "no".to_owned())),
+            Deletion::No | Deletion::Untold => spelling.push((deleted, "no".to_owned())),
             Deletion::Only => spelling.push((deleted, "only".to_owned())),
         }
         if terms.has_enclosure {
@@ -286,9 +307,9 @@ impl FilterTerms {
     fn are_met(&self, item: &Item, feed: &FeedRecord, words: &ItemWords) -> bool {
         match self.deletion {
             Deletion::Any => {}
-            Deletion::No if item.is_gone() => return false,
+            Deletion::No | Deletion::Untold if item.is_gone() => return false,
             Deletion::Only if !item.is_gone() => return false,
-            Deletion::No | Deletion::Only => {}
+            Deletion::No | Deletion::Untold | Deletion::Only => {}
         }
         let Some(entry) = item.entry() else {
             return !self.are_of_content();

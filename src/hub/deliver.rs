@@ -57,6 +57,8 @@ pub(super) struct ResourcePush {
     pub(super) content_type: Option<String>,
     pub(super) etag: Option<String>,
     pub(super) last_modified: Option<String>,
+    /// Time of its deletion, which dates the push that tells it.
+    pub(super) deleted_at: Option<Stamp>,
 }
 
 /// Headers of a push that tell the state of its topic, beside cursors.

@@ -140,22 +140,26 @@ impl Hub {
 
     /// Tries a subscription now, whatever failed before. False when there is none of this number.
     pub async fn retry_subscription(&self, number: u64) -> Result<bool, StoreError> {
-        let Some(mailbox) = self.mailbox(number).await? else {
+        let Some((_, mailbox)) = self.stored(number).await? else {
             return Ok(false);
         };
         Ok(commanded(&mailbox, TaskCommand::Retry).await)
     }
 
-    /// Ends a subscription, and tells its subscriber. False when there is none of this number.
-    pub async fn end_subscription(&self, number: u64) -> Result<bool, StoreError> {
-        let Some(mailbox) = self.mailbox(number).await? else {
-            return Ok(false);
+    /// Ends a subscription. True when its subscriber is told: it has confirmed once, and its protocol
+    /// has a word for it. `None` when there is none of this number.
+    pub async fn end_subscription(&self, number: u64) -> Result<Option<bool>, StoreError> {
+        let stored = self.stored(number).await?;
+        let Some((sub, mailbox)) = stored else {
+            return Ok(None);
         };
+        let has_word = matches!(sub.target, Target::Callback(_));
+        let is_told = has_word && sub.lease.is_some();
         let end = |done| TaskCommand::End {
             is_told: true,
             done,
         };
-        Ok(commanded(&mailbox, end).await)
+        Ok(commanded(&mailbox, end).await.then_some(is_told))
     }
 
     /// Removes every subscription whose callback is at a host, and says nothing to it; tells how
@@ -183,15 +187,17 @@ impl Hub {
         Ok(count)
     }
 
-    /// The way to the task of a subscription.
-    async fn mailbox(&self, number: u64) -> Result<Option<Mailbox>, StoreError> {
+    /// A subscription, and the way to its task.
+    async fn stored(&self, number: u64) -> Result<Option<(Subscription, Mailbox)>, StoreError> {
         let stored = self
             .shared
             .store
             .subscription(SubscriptionNo(number))
             .await?;
-        let at_work = stored.and_then(|(sub, _)| self.shared.roster.at_work(&key_of(&sub)));
-        Ok(at_work.map(|at_work| at_work.mailbox))
+        Ok(stored.and_then(|(sub, _)| {
+            let at_work = self.shared.roster.at_work(&key_of(&sub))?;
+            Some((sub, at_work.mailbox))
+        }))
     }
 }
 

@@ -275,7 +275,7 @@ impl Hub {
             };
             let subject = self.subject(ask, sender).await?;
             let target = deliver::target(change, &subject.spelt, subject.deletions);
-            registrations.push(self.registration(subject, target));
+            registrations.push(self.registration(subject, target).await?);
         }
         self.admit(&registrations, &change.callback, sender)?;
         // One topic in several spellings is one.
@@ -465,8 +465,12 @@ impl Hub {
 impl Hub {
     // Decides: Which subscription does a request mean?
     /// A subscription that is asked for. One that was made before our URLs changed stays the one that
-    /// it is, under the topic that it had then.
-    fn registration(&self, subject: Subject, target: Target) -> Registration {
+    /// it is, under the topic that it had then, and so does one to a translation.
+    async fn registration(
+        &self,
+        subject: Subject,
+        target: Target,
+    ) -> Result<Registration, StoreError> {
         let key = |topic: &str| Key {
             topic: topic.to_owned(),
             address: target.address().to_owned(),
@@ -479,11 +483,18 @@ impl Hub {
                 .map(|topic| key(&topic));
             known = former.find(|key| roster.knows(key)).unwrap_or(known);
         }
-        Registration {
+        if !roster.knows(&known) {
+            let translated = self.shared.find_translated(&subject, target.address());
+            known = match translated.await? {
+                Some((sub, _)) => key(&sub.topic),
+                None => known,
+            };
+        }
+        Ok(Registration {
             key: known,
             subject,
             target,
-        }
+        })
     }
 }
 

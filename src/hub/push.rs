@@ -3,18 +3,12 @@
 
 use super::{
     ChainStart, Shared,
-    deliver::{Delivered, Delivery, NotTaken, PushValidators, ResourcePush, way_to},
-    places::Errand,
+    deliver::{Deliver, Delivered, Delivery, NotTaken, PushValidators, ResourcePush, way_to},
+    places::{Errand, Place},
 };
 use crate::{
     auth::PrincipalId,
-    feed::{
-        cursor::Toc,
-        filter::Filter,
-        page::{Degraded, PageQuery},
-        stamp::Stamp,
-        view::View,
-    },
+    feed::{cursor::Toc, page::Degraded, stamp::Stamp, view::View},
     readers::{PushMax, ReadError, ReadRequest},
     render::{Representation, Site},
     store::subscriptions::{Directive, Progress, PushWishes, Target, Told},
@@ -137,19 +131,20 @@ pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
     }
 }
 
+/// Waits for a place, and pushes there.
 async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> {
     // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their
     // leases.
     let Some(link) = shared.link(&push) else {
         return Ok(PushOutcome::Nothing);
     };
-    let Some(stored) = push.place else {
+    let Some(stored) = push.place.clone() else {
         let read = shared.gate.still_reads(push.principal, push.view.feed);
         return match read {
             Some(feed) => {
                 let view = View { feed, ..push.view };
                 let wishes = push.target.wishes();
-                settle(shared, &view, push.representation, &wishes).await
+                Box::pin(settle(shared, &view, push.representation, &wishes)).await
             }
             None => Ok(PushOutcome::Nothing),
         };
@@ -163,13 +158,43 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         () = shared.stop.cancelled() => return Ok(PushOutcome::Stopped),
         entered = shared.places.enter(&destination, Errand::Push) => entered,
     };
-    let mut place = match entered {
+    let place = match entered {
         Ok(place) => place,
         Err(closed) => {
             shared.metrics.push("postponed");
             return Ok(PushOutcome::Postponed { wait: closed.wait });
         }
     };
+    // Thousands wait for a place at once, and few have one: what is needed there is made there.
+    Box::pin(in_place(
+        shared,
+        push,
+        Held {
+            link,
+            stored,
+            way,
+            place,
+        },
+    ))
+    .await
+}
+
+/// Everything that a push has when it comes to its place.
+struct Held {
+    link: String,
+    stored: PushPlace,
+    way: Box<dyn Deliver>,
+    place: Place,
+}
+
+/// Reads what is newest, and delivers it.
+async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome, ReadError> {
+    let Held {
+        link,
+        stored,
+        way,
+        mut place,
+    } = held;
     let read = shared.gate.still_reads(push.principal, push.view.feed);
     let Some(feed) = read else {
         return Ok(PushOutcome::Nothing);
@@ -227,7 +252,12 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             ResourceState::Pushed(pushed, what) => (resource, directive) = (Some(pushed), what),
             // Its subscriber has no word for a deletion.
             ResourceState::Untold if is_still => return Ok(PushOutcome::Nothing),
-            ResourceState::Untold => return Ok(PushOutcome::Advanced(advance)),
+            // The chain stays, as where everything is hidden.
+            ResourceState::Untold => {
+                (advance.to, advance.scanned) =
+                    (acked.clone(), Some(behind).filter(|it| *it != acked));
+                return Ok(PushOutcome::Advanced(advance));
+            }
             ResourceState::NotKept => {
                 return Ok(PushOutcome::Ours("its document is not kept".to_owned()));
             }
@@ -295,13 +325,15 @@ async fn resource_push(
     target: &Target,
 ) -> Result<ResourceState, ReadError> {
     let feed = reading.view().feed;
-    let newest = PageQuery::last(feed, reading.view().order, Filter::All);
-    let newest = shared.store.page(newest).await?.items;
-    if newest.first().is_some_and(|item| item.is_gone()) {
+    if let Some(deleted_at) = shared.readers.deleted_at(feed).await? {
         return Ok(match target.wishes().told(Directive::Delete) {
             Told::Never => ResourceState::Untold,
             Told::AsMethod | Told::AsOverride => {
-                ResourceState::Pushed(ResourcePush::default(), Directive::Delete)
+                let deletion = ResourcePush {
+                    deleted_at: Some(deleted_at),
+                    ..ResourcePush::default()
+                };
+                ResourceState::Pushed(deletion, Directive::Delete)
             }
         });
     }
@@ -313,6 +345,7 @@ async fn resource_push(
         content_type: document.content_type,
         etag: document.etag,
         last_modified: document.last_modified,
+        deleted_at: None,
     };
     Ok(ResourceState::Pushed(bytes, Directive::Put))
 }

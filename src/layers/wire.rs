@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use http::header::HeaderMap;
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
 use reqwest::dns::Resolve;
 use tower::Service;
@@ -109,8 +109,15 @@ impl Service<Request> for Wire {
             let bodiless = request.body().is_empty();
             let mut request =
                 reqwest::Request::try_from(request).map_err(|_| FetchError::BadUrl)?;
-            if bodiless && matches!(*request.method(), http::Method::GET | http::Method::HEAD) {
-                *request.body_mut() = None;
+            match *request.method() {
+                http::Method::GET | http::Method::HEAD if bodiless => *request.body_mut() = None,
+                // Servers read so many bytes as it says, and some refuse a request that does not say
+                // (RFC 9110 section 8.6).
+                http::Method::POST | http::Method::PUT | http::Method::PATCH if bodiless => {
+                    let headers = request.headers_mut();
+                    headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+                }
+                _ => {}
             }
             let reply = client
                 .execute(request)
@@ -242,6 +249,12 @@ impl Clues {
                 io.kind() == NetworkDown || matches!(io.raw_os_error(), Some(EMFILE | ENFILE));
         }
     }
+}
+
+/// The fault of TLS within an error of a connection, if it is one.
+pub fn tls_fault_of(error: &io::Error) -> Option<TlsFault> {
+    let inner = error.get_ref()?;
+    inner.downcast_ref::<rustls::Error>().map(tls_fault)
 }
 
 /// Reason of a handshake that failed.

@@ -38,7 +38,7 @@ impl Readers {
             page.last_cursor = reading.kept_cursor().unwrap_or_default().to_owned();
             return Ok(page);
         }
-        let filter = if is_hidden { filter.live() } else { filter };
+        let filter = if is_hidden { filter.untold() } else { filter };
         let query = PageQuery {
             feed: reading.view.feed,
             order: reading.view.order,

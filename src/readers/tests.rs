@@ -649,6 +649,10 @@ async fn a_feed_that_announces_no_deletion_shows_none_anywhere() {
         (2, Some(2))
     );
     assert_eq!(count(rig.reading(Order::MODIFIED, &since, "")).await.0, 0);
+    // Nor as having left what a filter shows.
+    let with_files = Filter::of(["", "", "", "", "enclosure", ""]).unwrap();
+    let changed = rig.reading(Order::MODIFIED, &since, "");
+    assert_eq!(count(changed.filtered(with_files)).await.0, 0);
     let pushed = ReadRequest::push(
         View::all(rig.feed, Order::MODIFIED),
         Representation::JSON,

@@ -1,5 +1,5 @@
-//! Behaviour of every store, tested on each of them: the model in memory and the file; not what
-//! only one of them does.
+//! Behaviour of every store, tested on each of them: the model in memory, the file and the
+//! database; not what only one of them does.
 
 /// Runs each of these tests on every store.
 macro_rules! on_every_store {
@@ -10,10 +10,17 @@ macro_rules! on_every_store {
         mod redb {
             $(#[tokio::test] async fn $name() { super::$name($crate::store::conformance::rig::Rig::redb()).await; })+
         }
+        #[cfg(feature = "postgres")]
+        mod postgres {
+            $(#[tokio::test] async fn $name() { super::$name($crate::store::conformance::rig::Rig::postgres()).await; })+
+        }
     };
 }
 
 pub(super) mod rig;
+
+#[cfg(feature = "postgres")]
+pub(super) mod postgres_server;
 
 mod feeds;
 

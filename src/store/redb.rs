@@ -1,6 +1,7 @@
 //! The store in one redb file: one thread writes, a bounded pool reads; the tables are in
 //! [`tables`], not here.
 
+pub use super::settings::Config;
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
     HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
@@ -35,9 +36,8 @@ use reader::Reader;
 use redb::ReadTransaction;
 pub use report::{StoreReport, TableReport, report};
 pub use restore::{RestoreReport, restore};
-use serde::{Deserialize, Serialize};
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -62,6 +62,9 @@ mod restore;
 mod copy_note;
 
 mod store_copy;
+
+#[cfg(feature = "postgres")]
+pub(super) mod row_moves;
 
 mod compact;
 
@@ -119,26 +122,6 @@ mod subscriptions;
 
 #[cfg(test)]
 mod tests;
-
-/// `[store]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// The file, made when it is missing; its folder must exist. Relative paths count from the
-    /// folder of the configuration.
-    pub path: PathBuf,
-    /// Memory for pages of the file, in bytes.
-    pub cache_bytes: usize,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            path: PathBuf::from("everfeed.redb"),
-            cache_bytes: 128 << 20,
-        }
-    }
-}
 
 /// A store in a file. What was answered with `Ok` is on the disk. Dropping it finishes what was
 /// queued, too, but blocks meanwhile; [`Upkeep::close`] does not.

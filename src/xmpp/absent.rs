@@ -1,9 +1,17 @@
 //! The component of an everfeed that was built without XMPP: there is none.
 
-use super::parts::{ConnectionState, EndedSubscription, Parts, SubscriptionState};
-use crate::{feed::record::FeedNo, store::StoreError};
+use super::{
+    config::Config,
+    parts::{ConnectionState, EndedSubscription, Parts, SubscriptionState},
+};
+use crate::{feed::record::FeedNo, setting::RefusedSetting, store::StoreError};
 use std::{collections::HashMap, io, sync::Arc};
 use tokio_util::sync::CancellationToken;
+
+/// None: no file is read.
+pub fn problem_with_files(_: &Config) -> Option<RefusedSetting> {
+    None
+}
 
 /// A component that cannot be there.
 pub enum Component {}

@@ -1,8 +1,11 @@
 //! The component: the service, and the supervisor that keeps a stream open for it; not what they
 //! do.
 
-use super::{ConnectionState, Parts};
-use crate::feed::{record::FeedNo, stamp::Stamp};
+use super::{Config, ConnectionState, Parts};
+use crate::{
+    feed::{record::FeedNo, stamp::Stamp},
+    setting::RefusedSetting,
+};
 use push::Pusher;
 use secret_file::secret;
 use service::Service;
@@ -10,6 +13,7 @@ use shown::ShownPages;
 use std::{
     collections::HashMap,
     io,
+    path::Path,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
@@ -34,6 +38,7 @@ mod push;
 mod rsm;
 mod secret_file;
 mod service;
+mod shim;
 mod shown;
 mod stanza;
 mod stanza_error;
@@ -46,6 +51,23 @@ mod tests;
 
 /// Seconds after which the stored subscriptions are read once more, where they could not be.
 const LOAD_AGAIN_SECS: u64 = 5;
+
+/// The problem with the files of a configuration, as far as this user may read them.
+pub fn problem_with_files(config: &Config) -> Option<RefusedSetting> {
+    if let (Some(file), Some(error)) = (&config.secret_file, secret(config).err()) {
+        return refused("secret_file", file, &error);
+    }
+    let file = config.tls_root.as_ref()?;
+    let error = connect::roots(file).err()?;
+    refused("tls_root", file, &error)
+}
+
+fn refused(key: &str, file: &Path, error: &io::Error) -> Option<RefusedSetting> {
+    let found = format!("\"{}\"", file.display());
+    let wanted = format!("{error}; give the path of another file");
+    (error.kind() != io::ErrorKind::PermissionDenied)
+        .then(|| RefusedSetting::new(key, found, wanted))
+}
 
 /// A component of a server of XMPP.
 pub struct Component {

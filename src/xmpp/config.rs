@@ -91,6 +91,19 @@ impl Config {
         !self.tls && !is_loopback
     }
 
+    /// Keys that mean nothing, because there is no server.
+    pub fn idle_keys(&self) -> Vec<&'static str> {
+        let keys = [
+            ("xmpp.jid", self.jid.is_some()),
+            ("xmpp.secret", self.secret.is_some()),
+            ("xmpp.secret_file", self.secret_file.is_some()),
+        ];
+        let given = keys
+            .iter()
+            .filter(|(_, is_given)| *is_given && !self.is_on());
+        given.map(|(key, _)| *key).collect()
+    }
+
     /// Refuses values that cannot work.
     pub fn check(&self) -> Result<(), RefusedSetting> {
         let refuse = |key: &str, found: &str, wanted: &str| {
@@ -191,7 +204,10 @@ mod tests {
         }
         assert!(checked(&whole("")).unwrap().is_on());
         for (text, part) in [
-            (whole("").replace("feeds.", "me@feeds."), "a host name"),
+            (
+                whole("").replace("feeds.", "me@feeds."),
+                "\"me@feeds.example.org\"; give a host name",
+            ),
             (whole("").replace("feeds.", "Feeds."), "lower case"),
             (whole("").replace(":5347", ""), "a host and the port"),
             (whole("").replace(":5347", ":0"), "a host and the port"),
@@ -220,5 +236,11 @@ mod tests {
         ] {
             assert!(checked(&good).is_ok(), "{good}");
         }
+    }
+
+    #[test]
+    fn keys_without_a_server_are_idle() {
+        let idle: Config = toml::from_str("jid = \"x\"\nsecret = \"s\"").unwrap();
+        assert_eq!(idle.idle_keys(), ["xmpp.jid", "xmpp.secret"]);
     }
 }

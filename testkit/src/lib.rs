@@ -13,6 +13,9 @@ pub mod client;
 pub mod place;
 
 #[cfg(feature = "http")]
+pub mod postgres;
+
+#[cfg(feature = "http")]
 pub mod publisher;
 
 #[cfg(feature = "http")]

@@ -8,6 +8,7 @@
 
 mod blogs;
 mod consumer;
+mod database;
 mod forgetting;
 mod process;
 mod resource;
@@ -67,6 +68,18 @@ async fn nothing_is_lost_however_often_it_is_killed() {
         }
         process.start().await;
     }
+    let figures = settled(&blogs, consumers, &subscriber, &process).await;
+    process.stop().await;
+    figures.print(&format!("{kills} kills"));
+}
+
+/// Lets everything come to rest, and holds mirrors, store and pushes against what the feeds held.
+async fn settled(
+    blogs: &Blogs,
+    consumers: Vec<Consumer>,
+    subscriber: &Subscriber,
+    process: &Process,
+) -> Figures {
     blogs.rest();
     let mut figures = Figures::default();
     for (name, consumer) in blogs.names().zip(consumers) {
@@ -91,15 +104,7 @@ async fn nothing_is_lost_however_often_it_is_killed() {
         }
         figures.add(&mirror, &chain);
     }
-    process.stop().await;
-    println!(
-        "{kills} kills: {} items, {} long-poll pages, {} pushes of which {} were sent again, {} cursors still valid",
-        figures.items, figures.pages, figures.pushes, figures.repeated, figures.cursors
-    );
-    assert!(
-        figures.pushes > 0 && figures.items > FEEDS,
-        "there was load"
-    );
+    figures
 }
 
 #[derive(Default)]
@@ -112,6 +117,14 @@ struct Figures {
 }
 
 impl Figures {
+    fn print(&self, what: &str) {
+        println!(
+            "{what}: {} items, {} long-poll pages, {} pushes of which {} were sent again, {} cursors still valid",
+            self.items, self.pages, self.pushes, self.repeated, self.cursors
+        );
+        assert!(self.pushes > 0 && self.items > FEEDS, "there was load");
+    }
+
     fn add(&mut self, mirror: &Mirror, chain: &subscriber::Chain) {
         self.items += mirror.contents().len();
         self.pages += mirror.pages;

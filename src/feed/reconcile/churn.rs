@@ -67,9 +67,17 @@ pub struct MovedStretch {
     pub sightings: u8,
     /// How often something else has come there since what is held went: what moves on is churn.
     pub moves: u8,
-    /// True for all of a part that changes by turns: it tells nothing but since when it is not what
-    /// is held.
+    /// True for all of a part that changes by turns. `sightings` are 0 while it is only the other form,
+    /// and count documents of a form that neither server had before.
     pub is_whole: bool,
+}
+
+/// A form of an entry that differs from what is held in restless parts alone.
+pub(super) struct MovedForm {
+    /// What differs in it, and what is remembered of the forms before it.
+    pub(super) stretches: Vec<MovedStretch>,
+    /// True when a part of it is all another: it is of the other of two servers.
+    pub(super) is_turn: bool,
 }
 
 /// Entries in which a part must move again within two days to be churn of their feed, and the share of
@@ -227,9 +235,9 @@ impl<'a> ChurnLearner<'a> {
         &self,
         id: ItemId,
         held: &Entry,
-        given: &Entry,
+        (given, digests): (&Entry, &ItemDigests),
         before: &[MovedStretch],
-    ) -> Option<Vec<MovedStretch>> {
+    ) -> Option<MovedForm> {
         if self.restless.is_empty() {
             return None;
         }
@@ -243,12 +251,11 @@ impl<'a> ChurnLearner<'a> {
             let (whole, known): (Vec<_>, Vec<_>) = of_part.copied().partition(|row| row.is_whole);
             if !found.is_stretch() {
                 // The other of two servers: what differs in the form of the first waits on.
-                let first = whole.first().copied();
-                stretches.push(first.unwrap_or_else(|| self.whole(found.part)));
+                stretches.push(self.turn(id, found.part, digests.content, whole.first()));
                 stretches.extend(known);
                 continue;
             }
-            stretches.extend(whole);
+            // The form of the first server is shown again, so that the other one does not last.
             for stretch in found.followed() {
                 let moved = self.follow(id, found.part, &stretch, &known);
                 // A price is told wherever it stands, unless it is a part of what moves anyway.
@@ -258,21 +265,68 @@ impl<'a> ChurnLearner<'a> {
                 stretches.push(moved);
             }
         }
-        Some(stretches)
+        let is_turn = parts.iter().any(|found| !found.is_stretch());
+        Some(MovedForm { stretches, is_turn })
     }
 
-    /// All of a part, from now on.
-    fn whole(&self, part: EntryPart) -> MovedStretch {
-        MovedStretch {
-            part,
-            start: 0,
-            end: 0,
-            given: Digest::default(),
-            since: self.now,
-            sightings: 0,
-            moves: 0,
-            is_whole: true,
+    /// All of a part in the form of the other server. A form that comes after one that is known, and
+    /// was never seen before, is an edit there.
+    fn turn(
+        &self,
+        id: ItemId,
+        part: EntryPart,
+        given: Digest,
+        before: Option<&MovedStretch>,
+    ) -> MovedStretch {
+        let Some(row) = before.copied() else {
+            return MovedStretch {
+                part,
+                start: 0,
+                end: 0,
+                given,
+                since: self.now,
+                sightings: 0,
+                moves: 0,
+                is_whole: true,
+            };
+        };
+        let is_known = row.given == given || self.returned.contains(&id);
+        let seen_again = u8::from(row.sightings > 0);
+        if is_known {
+            MovedStretch {
+                given,
+                sightings: row.sightings.saturating_add(seen_again),
+                ..row
+            }
+        } else {
+            MovedStretch {
+                given,
+                since: self.now,
+                sightings: 1,
+                moves: row.moves.saturating_add(seen_again),
+                ..row
+            }
         }
+    }
+
+    /// What stays remembered of a form that waits, when its entry is shown as it is held; `None` where
+    /// no part of it changes by turns.
+    pub(super) fn between_turns(&self, before: &[MovedStretch]) -> Option<Vec<MovedStretch>> {
+        let turns = |row: &MovedStretch| {
+            let is_restless = |known: &RestlessPart| known.part == row.part && known.by_turns;
+            row.is_whole && self.restless.iter().any(is_restless)
+        };
+        let kept: Vec<_> = before.iter().copied().filter(turns).collect();
+        let anew = |row: MovedStretch| MovedStretch {
+            // What is only the other form lasts from when it is shown alone.
+            since: if row.sightings == 0 {
+                self.now
+            } else {
+                row.since
+            },
+            ..row
+        };
+        (!kept.is_empty()).then(|| kept.into_iter().map(anew).collect())
     }
 
     /// A stretch as it is remembered from now on.
@@ -341,9 +395,23 @@ impl<'a> ChurnLearner<'a> {
     }
 }
 
+impl MovedForm {
+    /// Time at which it is an edit, unless something else comes before: what is remembered of another
+    /// form does not count.
+    pub(super) fn lasts_at(&self) -> Option<Stamp> {
+        let of_it = self.stretches.iter().copied();
+        MovedStretch::first_lasts_at(of_it.filter(|row| row.is_whole == self.is_turn))
+    }
+
+    /// True when it tells nothing yet, and what waits of the form before it may be an edit.
+    pub(super) fn leaves_edit(&self) -> bool {
+        self.is_turn && self.stretches.iter().any(|row| !row.is_whole)
+    }
+}
+
 impl MovedStretch {
     /// Time at which the first of several has lasted for long enough to be an edit; `None` of none.
-    pub(super) fn first_lasts_at(stretches: &[Self]) -> Option<Stamp> {
+    fn first_lasts_at(stretches: impl Iterator<Item = Self>) -> Option<Stamp> {
         let lasts_at = |row: &Self| {
             let secs = if row.is_churn() {
                 RESTLESS_SECS
@@ -352,7 +420,7 @@ impl MovedStretch {
             };
             row.since.plus_secs(secs)
         };
-        stretches.iter().map(lasts_at).min()
+        stretches.map(|row| lasts_at(&row)).min()
     }
 
     /// True when several documents showed it and nothing took its place: an edit, most likely,

@@ -194,7 +194,10 @@ impl<'a> FloodLimiter<'a> {
             is_renamed,
         } = *met;
         let before = self.unmet.remove(&row.id);
-        let put = put?;
+        let Some(put) = put else {
+            self.keep_between_turns(before);
+            return None;
+        };
         let Some(item) = item else { return Some(put) };
         // Under another scheme the dates may be others, too.
         let may_lag = put.kind == PutKind::Edited && !(is_renamed && self.is_current);
@@ -206,11 +209,20 @@ impl<'a> FloodLimiter<'a> {
         }
         let known = before.map_or(&[][..], |before| &before.stretches);
         let moved = item.entry().and_then(|held| {
-            let stretches = self.churn.stretches(put.id, held, &put.entry, known);
-            stretches.filter(|stretches| !stretches.is_empty())
+            let given = (&*put.entry, &put.digests);
+            let moved = self.churn.stretches(put.id, held, given, known);
+            moved.filter(|moved| !moved.stretches.is_empty())
         });
-        let (until, stretches) = if let Some(stretches) = moved {
-            (MovedStretch::first_lasts_at(&stretches)?, stretches)
+        let (until, stretches) = if let Some(moved) = moved {
+            let until = moved.lasts_at()?;
+            if let Some(before) = before.filter(|_| moved.leaves_edit() && self.now < until) {
+                self.kept.push(DeferredEdit {
+                    stretches: moved.stretches,
+                    ..before.clone()
+                });
+                return None;
+            }
+            (until, moved.stretches)
         } else if row.changes_long(self.now) {
             // A T that is still to come is of a clock that went back since.
             let day_is_over = item.modified.min(self.now).plus_secs(DEFERRED_SECS);
@@ -227,6 +239,20 @@ impl<'a> FloodLimiter<'a> {
         }
         self.keep(put, row.key, until, stretches);
         None
+    }
+
+    /// Keeps the form of the other of two servers, while its entry is shown as it is held.
+    fn keep_between_turns(&mut self, before: Option<&DeferredEdit>) {
+        let Some(before) = before.filter(|_| self.kept.len() + self.unmet.len() < HELD_ITEMS_MAX)
+        else {
+            return;
+        };
+        if let Some(stretches) = self.churn.between_turns(&before.stretches) {
+            self.kept.push(DeferredEdit {
+                stretches,
+                ..before.clone()
+            });
+        }
     }
 
     /// Keeps a form of an item until then.

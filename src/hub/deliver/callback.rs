@@ -179,10 +179,11 @@ impl CallbackWay {
                 date(validators.last_modified),
             ),
         };
+        let deleted_at = resource.as_ref().and_then(|resource| resource.deleted_at);
         let headers = [
             (ETAG, etag),
             (LAST_MODIFIED, last_modified),
-            (DATE, date(validators.date)),
+            (DATE, date(deleted_at.or(validators.date))),
             (METHOD_OVERRIDE, directive.map(HeaderValue::from_static)),
         ];
         for (name, value) in headers {

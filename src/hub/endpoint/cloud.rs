@@ -102,7 +102,7 @@ impl Hub {
             };
             let subject = self.subject(ask, &sender).await?;
             let target = deliver::listener(&asked, &subject.spelt);
-            let registration = self.registration(subject, target);
+            let registration = self.registration(subject, target).await?;
             // One feed in several spellings is one.
             let is_new = |known: &Registration| known.key != registration.key;
             if registrations.iter().all(is_new) {

@@ -37,6 +37,13 @@ impl Hub {
             .shared
             .find_subscription(&subject.topic, &asked.callback)
             .await?;
+        let found = match found {
+            Some(found) => Some(found),
+            None => {
+                let translated = self.shared.find_translated(&subject, &asked.callback);
+                translated.await?
+            }
+        };
         let proven = found.filter(|(sub, _)| match &sub.target {
             Target::Callback(callback) => is_proof(asked.proof.reveal(), callback),
             Target::Cloud(_) | Target::Xmpp(_) | Target::Webhook(_) => false,

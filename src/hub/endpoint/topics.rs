@@ -28,11 +28,14 @@ pub(in crate::hub) struct Subject {
     pub(in crate::hub) representation: Representation,
     pub(super) topic: String,
     /// The topic as the subscriber spelt it.
-    pub(super) spelt: String,
+    pub(in crate::hub) spelt: String,
     /// The principal who asks for it.
     pub(in crate::hub) principal: Option<PrincipalId>,
     /// The wish for items that are gone that stands in the topic itself.
     pub(super) deletions: Option<Deletions>,
+    /// The topics of its translations, where the request wishes none: it may mean a subscription to
+    /// one, which was asked for by the same spelling.
+    pub(in crate::hub) translations: Vec<String>,
     /// True for a resource that is pushed as it is.
     is_resource: bool,
 }
@@ -107,6 +110,17 @@ struct NamedView {
     place: TopicPlace,
 }
 
+impl NamedView {
+    /// Its order in a form: a view for ordinary readers has one.
+    fn order_in(&self, form: Representation) -> Order {
+        if form.is_classic() {
+            Order::default()
+        } else {
+            self.order
+        }
+    }
+}
+
 /// The place at which a topic stands.
 enum TopicPlace {
     /// An old address, in its canonical spelling.
@@ -173,28 +187,20 @@ impl Hub {
     // Decides: Which topic is a translation?
     /// A named view in a form: at its own address where that is the form there, else at the address
     /// of ours that has it (HUB-18).
-    fn in_form(&self, named: NamedView, form: Option<Representation>) -> Subject {
-        let site = self.shared.readers.site();
-        // A view for ordinary readers has one order.
-        let order = if form.unwrap_or(named.representation).is_classic() {
-            Order::default()
-        } else {
-            named.order
+    fn in_form(&self, named: NamedView, wished: Option<Representation>) -> Subject {
+        let is_resource = matches!(named.place, TopicPlace::Resource(_)) && wished.is_none();
+        let form = wished.unwrap_or(named.representation);
+        let topic = match &named.place {
+            TopicPlace::Legacy(url) if form == named.representation => url.clone(),
+            TopicPlace::Resource(url) if is_resource => url.clone(),
+            _ => self.own_url(&named, form),
         };
-        let by = (order, &named.filter);
-        let is_resource = matches!(named.place, TopicPlace::Resource(_)) && form.is_none();
-        let form = form.unwrap_or(named.representation);
-        let topic = match named.place {
-            TopicPlace::Legacy(url) if form == named.representation => url,
-            TopicPlace::Resource(url) if is_resource => url,
-            TopicPlace::Own(Some(token)) => {
-                let site = site.below_secret(&token);
-                site.topic_url(&named.name, form, by)
-            }
-            TopicPlace::Legacy(_) | TopicPlace::Resource(_) | TopicPlace::Own(None) => {
-                site.topic_url(&named.name, form, by)
-            }
+        let others = Representation::all().filter(|other| *other != form);
+        let translations = match wished {
+            None => others.map(|other| self.own_url(&named, other)).collect(),
+            Some(_) => Vec::new(),
         };
+        let order = named.order_in(form);
         Subject {
             view: View {
                 feed: named.feed,
@@ -206,7 +212,22 @@ impl Hub {
             spelt: String::new(),
             principal: None,
             deletions: None,
+            translations,
             is_resource,
+        }
+    }
+
+    /// The address of ours at which a named view has a form.
+    fn own_url(&self, named: &NamedView, form: Representation) -> String {
+        let site = self.shared.readers.site();
+        let by = (named.order_in(form), &named.filter);
+        match &named.place {
+            TopicPlace::Own(Some(token)) => {
+                site.below_secret(token).topic_url(&named.name, form, by)
+            }
+            TopicPlace::Legacy(_) | TopicPlace::Resource(_) | TopicPlace::Own(None) => {
+                site.topic_url(&named.name, form, by)
+            }
         }
     }
 

@@ -81,14 +81,14 @@ async fn an_end_by_the_operator_is_told_and_a_subscriber_that_is_forgotten_is_to
     let rig = Rig::new().await;
     rig.subscribed(&[]).await;
     let number = listed(&rig).await[0].number;
-    assert!(rig.hub.end_subscription(number).await.unwrap());
+    assert_eq!(rig.hub.end_subscription(number).await.unwrap(), Some(true));
     rig.wait(1).await;
     let calls = rig.net.taken();
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0].param("hub.mode").as_deref(), Some("denied"));
     assert_eq!(calls[0].param("hub.resubscribe").as_deref(), Some("true"));
     assert!(listed(&rig).await.is_empty());
-    assert!(!rig.hub.end_subscription(number).await.unwrap());
+    assert_eq!(rig.hub.end_subscription(number).await.unwrap(), None);
 
     rig.subscribed(&[]).await;
     assert_eq!(rig.hub.forget_subscriber("other.example").await.unwrap(), 0);

@@ -392,3 +392,22 @@ async fn a_resource_that_announces_no_deletion_sends_none() {
     rig.wait(60).await;
     assert_eq!(rig.net.pushes().len(), 0);
 }
+
+// SF-75: who has no word for a deletion is not told of it, and its chain has no break.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_is_not_told_leaves_the_chain_whole() {
+    let rig = Rig::new().await;
+    resource(&rig).await;
+    assert_eq!(ask(&rig, TOPIC, &[]).await.0, 202);
+    change(&rig, "v1", HEADERS).await;
+    let held = rig.net.pushes()[0].last().to_owned();
+    rig.delete(1).await;
+    rig.wait(3600).await;
+    assert_eq!(rig.net.pushes().len(), 0);
+    rig.keep("v2", LegacySyntax::Other, None).await;
+    rig.revive(1).await;
+    let [push] = &rig.net.pushes()[..] else {
+        panic!("one push")
+    };
+    assert_eq!((&push.body[..], push.prev()), (&b"v2"[..], held.as_str()));
+}

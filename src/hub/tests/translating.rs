@@ -199,6 +199,49 @@ async fn a_wished_form_is_pushed_as_its_own_topic() {
     assert_eq!(ask(&rig, TOPIC, None, &twice).await.0, 400);
 }
 
+// HUB-7, P-5: clients wish for a form once, and go on with the topic that they were sent.
+#[tokio::test(start_paused = true)]
+async fn a_translated_subscription_is_renewed_asked_after_and_ended_by_its_topic_alone() {
+    for wish in [&[("format", "json")][..], &[]] {
+        let rig = Rig::new().await;
+        let accept = wish.is_empty().then_some("application/stream+json");
+        let secret = ("hub.secret", "hush");
+        let first: Vec<_> = wish.iter().copied().chain([secret]).collect();
+        assert_eq!(ask(&rig, TOPIC, accept, &first).await.0, 202);
+        rig.wait(1).await;
+        // A renewal does not wish again.
+        assert_eq!(ask(&rig, TOPIC, None, &[secret]).await.0, 202);
+        let (own, content_type, _) = pushed(&rig, 1).await;
+        assert_eq!(own, format!("{BASE}.json?order=modified"));
+        assert_eq!(content_type, Representation::JSON.content_type());
+        assert_eq!(rig.counts().active, 1);
+        let of_it = |mode| {
+            [
+                ("hub.mode", mode),
+                ("hub.topic", TOPIC),
+                ("hub.callback", CALLBACK),
+                secret,
+            ]
+        };
+        let (status, said) = rig.ask(&of_it("status")).await;
+        assert!(status == 200 && said.contains("\"json\""), "{said}");
+        assert_eq!(rig.ask(&of_it("unsubscribe")).await.0, 202);
+        rig.wait(1).await;
+        assert_eq!(rig.counts().active, 0);
+    }
+    // Two that were asked for by their own topics stay two.
+    let rig = Rig::new().await;
+    assert_eq!(
+        ask(&rig, &format!("{BASE}.json?order=modified"), None, &[])
+            .await
+            .0,
+        202
+    );
+    assert_eq!(ask(&rig, TOPIC, None, &[]).await.0, 202);
+    rig.wait(1).await;
+    assert_eq!(rig.counts().active, 2);
+}
+
 // a trap is that HTTP libraries accept `application/json` by themselves.
 #[tokio::test(start_paused = true)]
 async fn accept_translates_only_where_it_names_one_of_three_types_and_not_the_topics_own() {

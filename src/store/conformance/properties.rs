@@ -145,24 +145,95 @@ proptest! {
     #[test]
     fn the_file_answers_as_the_model_and_reopens_equal(program in vec(op(), 1..40)) {
         runtime().block_on(async {
-            let (model, mut file) = (Rig::memory(), Rig::redb());
-            for rig in [&model, &file] {
-                rig.register("feed0", NAMESPACE).await.unwrap();
-                rig.register("feed1", NAMESPACE).await.unwrap();
-            }
-            let (mut of_model, mut of_file) = (Entries::default(), Entries::default());
-            for op in &program {
-                if matches!(op, Op::Reopen) {
-                    file = file.reopen();
-                }
-                let expect = run(&model, op, &mut of_model).await;
-                assert_eq!(run(&file, op, &mut of_file).await, expect, "{op:?}");
-            }
-            let everything = dump(&model).await;
-            assert_eq!(dump(&file).await, everything);
-            assert_eq!(dump(&file.reopen()).await, everything);
+            answers_as_the_model(Rig::redb(), &program).await;
         });
     }
+}
+
+#[cfg(feature = "postgres")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_of_a_database_concatenate_too(
+        acts in vec(act(), 1..40),
+        sizes in vec(1_usize..4, 1..5),
+        bytes_max in select(&[0, 500, usize::MAX][..]),
+    ) {
+        runtime().block_on(async {
+            let rig = Rig::postgres();
+            concatenate(&rig, &acts, &sizes, bytes_max).await;
+        });
+    }
+
+    #[test]
+    fn a_mirror_of_a_database_converges_over_restarts(rounds in vec((vec(act(), 0..6), 1_usize..4), 1..12)) {
+        runtime().block_on(async {
+            let rig = Rig::postgres();
+            converge(rig, &rounds).await;
+        });
+    }
+
+    #[test]
+    fn a_mirror_of_a_filter_of_a_database_ends_with_what_it_shows(
+        filter in select(filters()),
+        rounds in vec((vec(act(), 0..6), 1_usize..4), 1..12),
+    ) {
+        runtime().block_on(async {
+            let rig = Rig::postgres();
+            converge_filtered(&rig, &filter, &rounds).await;
+        });
+    }
+
+    #[test]
+    fn the_database_answers_as_the_model_and_reopens_equal(program in vec(op(), 1..40)) {
+        runtime().block_on(async {
+            answers_as_the_model(Rig::postgres(), &program).await;
+        });
+    }
+}
+
+#[cfg(feature = "postgres")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_that_went_to_a_database_and_back_is_the_same(program in vec(op(), 10..40)) {
+        runtime().block_on(async {
+            let file = Rig::redb();
+            for feed in ["feed0", "feed1"] {
+                file.register(feed, NAMESPACE).await.unwrap();
+            }
+            let mut entries = Entries::default();
+            for op in &program {
+                run(&file, op, &mut entries).await;
+            }
+            let everything = dump(&file).await;
+            let database = file.copied_to_database();
+            assert_eq!(dump(&database).await, everything);
+            assert_eq!(dump(&database.copied_to_file()).await, everything);
+        });
+    }
+}
+
+/// A store answers as the model does, and holds the same when it was opened again.
+async fn answers_as_the_model(mut store: Rig, program: &[Op]) {
+    let model = Rig::memory();
+    for rig in [&model, &store] {
+        rig.register("feed0", NAMESPACE).await.unwrap();
+        rig.register("feed1", NAMESPACE).await.unwrap();
+    }
+    let (mut of_model, mut of_store) = (Entries::default(), Entries::default());
+    for op in program {
+        if matches!(op, Op::Reopen) {
+            store = store.reopen();
+        }
+        let expect = run(&model, op, &mut of_model).await;
+        assert_eq!(run(&store, op, &mut of_store).await, expect, "{op:?}");
+    }
+    let everything = dump(&model).await;
+    assert_eq!(dump(&store).await, everything);
+    assert_eq!(dump(&store.reopen()).await, everything);
 }
 
 async fn concatenate(rig: &Rig, acts: &[Act], sizes: &[usize], bytes_max: usize) {

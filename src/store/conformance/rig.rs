@@ -1,5 +1,9 @@
 //! A store under test with its clock and folder, and short words for what is put into it; no tests.
 
+#[cfg(feature = "postgres")]
+use super::postgres_server;
+#[cfg(feature = "postgres")]
+use crate::store::{copy_from_database, copy_to_database, database_url::DatabaseUrl};
 use crate::{
     clock::{Clock, Manual},
     feed::{
@@ -11,11 +15,7 @@ use crate::{
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
-    store::{
-        Commit, Receipt, Store, StoreError,
-        memory::Memory,
-        redb::{Config, Redb},
-    },
+    store::{Commit, Config, Receipt, Store, StoreError, memory::Memory, redb::Redb},
 };
 use everfeed_adapters::{Digest, Entry, Key, Text};
 use std::{
@@ -36,6 +36,8 @@ pub(crate) struct Rig {
     store: Box<dyn Store>,
     pub(crate) clock: Arc<Manual>,
     folder: Option<TempDir>,
+    #[cfg(feature = "postgres")]
+    database: Option<DatabaseUrl>,
 }
 
 impl Deref for Rig {
@@ -53,6 +55,21 @@ impl Rig {
             store: Box::new(Memory::new(clock.clone())),
             clock,
             folder: None,
+            #[cfg(feature = "postgres")]
+            database: None,
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres() -> Self {
+        let clock = Arc::new(Manual::at(START.micros()));
+        let database = postgres_server::fresh_database();
+        let store = Box::new(postgres_server::open(&database, clock.clone()).unwrap());
+        Self {
+            store,
+            clock,
+            folder: None,
+            database: Some(database),
         }
     }
 
@@ -64,6 +81,48 @@ impl Rig {
             store,
             clock,
             folder: Some(folder),
+            #[cfg(feature = "postgres")]
+            database: None,
+        }
+    }
+
+    /// The same store, copied from its file to a database, where it goes on.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn copied_to_database(self) -> Self {
+        let path = self.path().expect("it is in a file");
+        drop(self.store);
+        let database = postgres_server::fresh_database();
+        let copy = || copy_to_database(&path, &database, false, self.clock.clone());
+        assert!(postgres_server::on_a_thread(copy).unwrap() > 0);
+        let left = open(path.clone(), self.clock.clone()).err();
+        assert!(matches!(left, Some(StoreError::Schema(_))), "{left:?}");
+        let again = postgres_server::on_a_thread(copy).err();
+        assert!(matches!(again, Some(StoreError::Schema(_))), "{again:?}");
+        let store = Box::new(postgres_server::open(&database, self.clock.clone()).unwrap());
+        Self {
+            store,
+            clock: self.clock,
+            folder: self.folder,
+            database: Some(database),
+        }
+    }
+
+    /// The same store, copied from its database to another file.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn copied_to_file(self) -> Self {
+        let database = self.database.expect("it is in a database");
+        let folder = self.folder.expect("it has a folder");
+        drop(self.store);
+        let path = folder.path().join("back.redb");
+        let copy = || copy_from_database(&database, &path, false, self.clock.clone());
+        assert!(postgres_server::on_a_thread(copy).unwrap() > 0);
+        let left = postgres_server::open(&database, self.clock.clone()).err();
+        assert!(matches!(left, Some(StoreError::Schema(_))), "{left:?}");
+        Self {
+            store: Box::new(open(path, self.clock.clone()).unwrap()),
+            clock: self.clock,
+            folder: Some(folder),
+            database: None,
         }
     }
 
@@ -79,8 +138,19 @@ impl Rig {
             .map(|folder| folder.path().join("store.redb"))
     }
 
-    /// Lets go of the file and opens it again; a store without a file goes on.
+    /// Lets go of the file or the database and opens it again; a store without either goes on.
     pub(crate) fn reopen(self) -> Self {
+        #[cfg(feature = "postgres")]
+        if let Some(database) = self.database {
+            drop(self.store);
+            let store = Box::new(postgres_server::open(&database, self.clock.clone()).unwrap());
+            return Self {
+                store,
+                clock: self.clock,
+                folder: None,
+                database: Some(database),
+            };
+        }
         self.changed_by(|_| ())
     }
 
@@ -94,6 +164,8 @@ impl Rig {
             store,
             clock: self.clock,
             folder: self.folder,
+            #[cfg(feature = "postgres")]
+            database: None,
         }
     }
 
@@ -126,6 +198,7 @@ impl Rig {
 pub(crate) fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Redb, StoreError> {
     let config = Config {
         path,
+        url: None,
         cache_bytes: 8 << 20,
     };
     Redb::open(&config.path, &config, clock)

@@ -333,6 +333,15 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
     Counts::of(tx, no, CountedAxis::Created, SIZES_IN_USE)?.append(created, through)
 }
 
+/// Counts a feed that was written by another kind of store, if it is long.
+#[cfg(feature = "postgres")]
+pub(super) fn count_moved(tx: &WriteTransaction, feed: &FeedRecord) -> Result<(), StoreError> {
+    if feed.items.total <= UNCOUNTED_ITEMS_MAX {
+        return Ok(());
+    }
+    count_anew(tx, feed)
+}
+
 /// Counts a feed that was not counted before: one that has become long, or was written by a store
 /// that knows no counts.
 fn count_anew(tx: &WriteTransaction, feed: &FeedRecord) -> Result<(), StoreError> {

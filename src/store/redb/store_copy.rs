@@ -167,15 +167,15 @@ pub fn copy_store(from: &Path, to: &Path, now: Stamp) -> Result<CopyReport, Stor
     })
 }
 
-fn failed(path: &Path, error: &io::Error) -> StoreError {
+pub(super) fn failed(path: &Path, error: &io::Error) -> StoreError {
     StoreError::Failed(format!("{}: {error}", path.display()))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     std::path::absolute(path).map_err(|error| failed(path, &error))
 }
 
-fn exists(to: &Path) -> StoreError {
+pub(super) fn exists(to: &Path) -> StoreError {
     StoreError::Failed(format!(
         "{} is there already; give the path of a new file",
         to.display()
@@ -192,7 +192,7 @@ fn begun_copy(to: &Path) -> Result<Option<CopyNote>, StoreError> {
 }
 
 /// Refuses a place where something is, or where a store was made before.
-fn refuse_place(to: &Path) -> Result<(), StoreError> {
+pub(super) fn refuse_place(to: &Path) -> Result<(), StoreError> {
     match fs::symlink_metadata(to) {
         Ok(_) => Err(exists(to)),
         Err(error) if error.kind() == ErrorKind::NotFound => missing_store(to).map_or(Ok(()), Err),
@@ -201,7 +201,7 @@ fn refuse_place(to: &Path) -> Result<(), StoreError> {
 }
 
 /// The place of a copy beside its final one, without what a kill has left there.
-fn empty_place(to: &Path) -> Result<tempfile::TempPath, StoreError> {
+pub(super) fn empty_place(to: &Path) -> Result<tempfile::TempPath, StoreError> {
     match fs::remove_file(beside(to, COPY_SUFFIX)) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(to, &error)),
         _ => {}

@@ -1,14 +1,17 @@
 //! Connections to the server: TCP, and TLS over it where the server has it; not the stream.
 
 use super::{stream::AnyConnection, supervisor::Connect};
-use crate::xmpp::Config;
+use crate::{
+    layers::{TlsFault, tls_fault_of},
+    xmpp::Config,
+};
 use hyper_rustls::ConfigBuilderExt as _;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
-use std::{io, path::Path, sync::Arc};
+use std::{fs, io, path::Path, sync::Arc};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -26,12 +29,23 @@ pub(super) fn connect(config: &Config) -> io::Result<Connect> {
             // Stanzas are put together before they are written.
             stream.set_nodelay(true)?;
             let connection: AnyConnection = match tls {
-                Some(tls) => Box::new(tls.connect(name, stream).await?),
+                Some(tls) => Box::new(tls.connect(name, stream).await.map_err(of_tls)?),
                 None => Box::new(stream),
             };
             Ok(connection)
         })
     }))
+}
+
+/// The failure of a handshake, in plain words.
+fn of_tls(error: io::Error) -> io::Error {
+    match tls_fault_of(&error) {
+        Some(TlsFault::NotTls) => {
+            io::Error::other("the server does not speak TLS at this port; leave out xmpp.tls")
+        }
+        Some(TlsFault::Other) | None => io::Error::other(format!("{}: {error}", TlsFault::Other)),
+        Some(fault) => io::Error::other(fault),
+    }
 }
 
 /// The client side of TLS, if it is wanted.
@@ -54,12 +68,16 @@ fn tls(config: &Config) -> io::Result<Option<TlsConnector>> {
 }
 
 /// The certificates of a PEM file.
-fn roots(file: &Path) -> io::Result<RootCertStore> {
+pub(super) fn roots(file: &Path) -> io::Result<RootCertStore> {
     let told = |what: &dyn std::fmt::Display| {
         io::Error::other(format!("xmpp.tls_root, {}: {what}", file.display()))
     };
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| told(&error))? {
+    let text = fs::read(file).map_err(|error| {
+        let text = told(&error).to_string();
+        io::Error::new(error.kind(), text)
+    })?;
+    for certificate in CertificateDer::pem_slice_iter(&text) {
         let certificate = certificate.map_err(|error| told(&error))?;
         roots.add(certificate).map_err(|error| told(&error))?;
     }
@@ -67,4 +85,22 @@ fn roots(file: &Path) -> io::Result<RootCertStore> {
         return Err(told(&"it holds no certificate"));
     }
     Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_that_failed_is_told_in_plain_words() {
+        let told = |error: rustls::Error| {
+            of_tls(io::Error::new(io::ErrorKind::InvalidData, error)).to_string()
+        };
+        let issuer = rustls::CertificateError::UnknownIssuer.into();
+        assert!(told(issuer).contains("issuer of the server's TLS certificate"));
+        let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+        assert!(told(plain).contains("leave out xmpp.tls"));
+        let reset = of_tls(io::Error::from(io::ErrorKind::ConnectionReset)).to_string();
+        assert!(reset.starts_with("the TLS handshake failed: "), "{reset}");
+    }
 }

@@ -1,10 +1,6 @@
 //! What the operator sees of a subscription and does with one; not how it is pushed to.
 
-use super::{
-    Component,
-    notice::{self, Envelope},
-    subscribers::Subscriber,
-};
+use super::{Component, notice, subscribers::Subscriber};
 use crate::{
     feed::cursor::Toc,
     store::{StoreError, SubscriptionNo},
@@ -51,21 +47,12 @@ impl Component {
             return Ok(None);
         };
         self.supervisor.subscribers.end(subscriber.no).await?;
-        let outbox = self.pusher.outbox.borrow().clone();
-        let Some(outbox) = outbox else {
-            return Ok(Some(EndedSubscription::Untold));
-        };
-        let (to, id) = (subscriber.jid.to_string(), self.pusher.message_id());
-        let envelope = Envelope {
-            from: &self.jid,
-            to: &to,
-            id: &id,
-        };
-        let told = outbox.push(notice::ended(envelope, &subscriber.node)).await;
-        Ok(Some(match told {
-            Ok(()) => EndedSubscription::Told,
-            Err(_) => EndedSubscription::Untold,
-        }))
+        Ok(Some(
+            match self.pusher.tell(&subscriber, notice::ended).await {
+                Ok(()) => EndedSubscription::Told,
+                Err(_) => EndedSubscription::Untold,
+            },
+        ))
     }
 
     /// Removes every subscription of addresses at a domain, and says nothing to them; tells how many

@@ -1,7 +1,8 @@
 //! Answers of service discovery (XEP-0030): what the service and its nodes are, and lists of them;
 //! not who may see them.
 
-use super::{element::Element, ns, rsm::AnsweredSet};
+use super::{element::Element, ns, rsm::AnsweredSet, shim};
+use crate::feed::stamp::Stamp;
 
 /// A node as `disco#info` describes it.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +11,9 @@ pub(super) struct NodeFacts {
     pub(super) description: Option<String>,
     pub(super) is_private: bool,
     pub(super) has_payload: bool,
+    /// True where what is gone is told: the social feed profile demands it (XMPP-62).
+    pub(super) tells_deletions: bool,
+    pub(super) generation: Stamp,
     pub(super) subscribers: usize,
     /// The URI of the node.
     pub(super) uri: String,
@@ -33,12 +37,11 @@ const FEATURES: [&str; 14] = [
     "http://jabber.org/protocol/pubsub#subscribe",
 ];
 
-/// The headers of pushes (XMPP-12).
-pub(super) const HEADERS: [&str; 3] = ["TotalItems", "PreviousCursor", "LastCursor"];
-
 /// The field of the URI of a node (XMPP-61). A name that is not registered has its namespace in it
 /// (XEP-0068).
 pub(super) const URI_FIELD: &str = "{http://fanout.org/protocol/atom}uri";
+/// The field of the generation of its feed, likewise.
+pub(super) const GENERATION_FIELD: &str = "{http://fanout.org/protocol/atom}generation";
 
 /// The node that lists the headers.
 pub(super) const SHIM_NODE: &str = ns::SHIM;
@@ -88,7 +91,8 @@ fn meta_data(facts: &NodeFacts) -> Element {
         "open"
     };
     let subscribers = facts.subscribers.to_string();
-    let payload = if facts.has_payload { "1" } else { "0" };
+    let flag = |is_on| if is_on { "1" } else { "0" };
+    let kind = facts.tells_deletions.then_some(ns::SOCIAL_FEED);
     let form_type =
         field("FORM_TYPE", "http://jabber.org/protocol/pubsub#meta-data").with("type", "hidden");
     let description = facts.description.as_deref();
@@ -97,23 +101,24 @@ fn meta_data(facts: &NodeFacts) -> Element {
         .holding(form_type)
         .holding(field("pubsub#title", &facts.title))
         .holding_all(description.map(|text| field("pubsub#description", text)))
-        .holding(field("pubsub#type", ns::SOCIAL_FEED))
+        .holding_all(kind.map(|kind| field("pubsub#type", kind)))
         .holding(field("pubsub#access_model", access))
         .holding(field("pubsub#num_subscribers", &subscribers))
-        .holding(field("pubsub#notify_retract", "1"))
+        .holding(field("pubsub#notify_retract", flag(facts.tells_deletions)))
         .holding(field("pubsub#max_items", "max"))
-        .holding(field("pubsub#deliver_payloads", payload))
+        .holding(field("pubsub#deliver_payloads", flag(facts.has_payload)))
         .holding(field("pubsub#persist_items", "1"))
         .holding(field("pubsub#send_last_published_item", "never"))
         .holding(field(URI_FIELD, &facts.uri))
+        .holding(field(GENERATION_FIELD, &facts.generation.to_string()))
 }
 
-/// The headers that pushes have.
+/// The headers that pushes and pages have.
 pub(super) fn headers() -> Element {
     Element::new(ns::DISCO_INFO, "query")
         .with("node", SHIM_NODE)
         .holding(feature(ns::SHIM))
-        .holding_all(HEADERS.map(|name| feature(&format!("{}#{name}", ns::SHIM))))
+        .holding_all(shim::NAMES.map(|name| feature(&format!("{}#{name}", ns::SHIM))))
 }
 
 /// A list of nodes, each with its title.
@@ -139,6 +144,7 @@ pub(super) fn items<'a>(
     node: &str,
     ids: impl Iterator<Item = &'a str>,
     set: &AnsweredSet,
+    headers: Element,
 ) -> Element {
     let item = |id: &str| {
         Element::new(ns::DISCO_ITEMS, "item")
@@ -149,4 +155,5 @@ pub(super) fn items<'a>(
         .with("node", node)
         .holding_all(ids.map(item))
         .holding(set.element())
+        .holding(headers)
 }

@@ -281,7 +281,8 @@ impl FrameReader {
     }
 }
 
-/// Bytes of an attribute at most that is kept of a stanza that is passed over.
+/// Bytes of an attribute at most that is kept of a stanza that is passed over, other than its id,
+/// by which it is answered.
 const HEAD_VALUE_BYTES_MAX: usize = 3_071;
 
 /// A stanza without what it holds, and without attributes that are too long.
@@ -289,7 +290,7 @@ fn head_of(element: &Element) -> Element {
     let mut head = Element::new(element.namespace(), element.name());
     for name in ["type", "id", "from", "to"] {
         if let Some(value) = element.attribute(name)
-            && value.len() <= HEAD_VALUE_BYTES_MAX
+            && (name == "id" || value.len() <= HEAD_VALUE_BYTES_MAX)
         {
             head.set(name, value);
         }

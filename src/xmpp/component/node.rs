@@ -81,9 +81,19 @@ impl Node {
         format!("{}?{query}{payload}", self.feed)
     }
 
-    /// The URI of the node at a service: the topic of its subscriptions (XMPP-61).
+    /// The URI of the canonical node at a service: the topic of its subscriptions.
     pub(super) fn uri(&self, service: &str) -> String {
         xmpp_node_uri(service, &self.canonical())
+    }
+
+    /// The URI of the node as it is shown: that of a whole feed in its usual order is the one that
+    /// lists of nodes and documents name, too (XMPP-61).
+    pub(super) fn shown_uri(&self, service: &str) -> String {
+        let is_usual = self.order == Order::default() && self.filter == Filter::default();
+        match is_usual && self.has_payload {
+            true => xmpp_node_uri(service, &self.feed),
+            false => self.uri(service),
+        }
     }
 }
 
@@ -122,6 +132,18 @@ mod tests {
                 .uri("feeds.example"),
             "xmpp:feeds.example?;node=comments%3Forder%3Dcreated"
         );
+        for (name, expect) in [
+            ("blog", "blog"),
+            ("blog?order=modified", "blog"),
+            ("blog?order=created", "blog%3Forder%3Dcreated"),
+            (
+                "blog?payload=false",
+                "blog%3Forder%3Dmodified%26payload%3Dfalse",
+            ),
+        ] {
+            let uri = Node::parse(name).unwrap().shown_uri("feeds.example");
+            assert_eq!(uri, format!("xmpp:feeds.example?;node={expect}"));
+        }
     }
 
     #[test]

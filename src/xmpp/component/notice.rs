@@ -1,7 +1,8 @@
 //! Messages to subscribers (XEP-0060, XEP-0131): one item each, the end of a node, the end of a
 //! subscription; not when they are sent.
 
-use super::{disco::HEADERS, element::Element, ns, shown::ShownItem};
+use super::{element::Element, ns, shim, shown::ShownItem};
+use crate::feed::{page::Degraded, stamp::Stamp};
 use bytes::Bytes;
 
 /// Namespace of what is pushed.
@@ -15,13 +16,17 @@ pub(super) struct Envelope<'a> {
     pub(super) id: &'a str,
 }
 
-/// The three headers of a push; the first two are left out where there is nothing to tell.
+/// The headers of a push; what there is nothing to tell of is left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PushHeaders<'a> {
     pub(super) total: Option<u64>,
-    /// The cursor before the item; empty before the first item ever.
+    /// The cursor before the item; empty before the first item ever, and where its reader begins
+    /// anew.
     pub(super) previous: &'a str,
     pub(super) last: &'a str,
+    /// The reason for which its reader begins anew.
+    pub(super) anew: Option<Degraded>,
+    pub(super) generation: Stamp,
 }
 
 impl Envelope<'_> {
@@ -39,7 +44,7 @@ impl Envelope<'_> {
     }
 }
 
-/// A push of one item: what it is now, or that it is gone (XMPP-50 to XMPP-54).
+/// A push of one item: what it is now, or that it is gone (XMPP-50 to XMPP-54, D-8).
 pub(super) fn push(
     envelope: Envelope<'_>,
     node: &str,
@@ -59,27 +64,20 @@ pub(super) fn push(
     let items = Element::new(EVENT, "items")
         .with("node", node)
         .holding(told);
-    let total = headers.total.map(|total| total.to_string());
-    let [of_total, of_previous, of_last] = HEADERS;
-    let values = [
-        (of_total, total.as_deref()),
+    let previous = Some(headers.previous).filter(|it| !it.is_empty());
+    let headers = shim::headers([
+        (shim::TOTAL, headers.total.map(|total| total.to_string())),
+        (shim::PREVIOUS, previous.map(str::to_owned)),
+        (shim::LAST, Some(headers.last.to_owned())),
         (
-            of_previous,
-            Some(headers.previous).filter(|it| !it.is_empty()),
+            shim::CURSOR,
+            headers.anew.map(|anew| anew.name().to_owned()),
         ),
-        (of_last, Some(headers.last)),
-    ];
-    let header = |(name, value): (&str, Option<&str>)| {
-        Some(
-            Element::new(ns::SHIM, "header")
-                .with("name", name)
-                .saying(value?),
-        )
-    };
-    let headers = values.into_iter().filter_map(header);
+        (shim::GENERATION, Some(headers.generation.to_string())),
+    ]);
     envelope
         .event(items)
-        .holding(Element::new(ns::SHIM, "headers").holding_all(headers))
+        .holding(headers)
         .written(ns::COMPONENT)
 }
 
@@ -99,4 +97,39 @@ pub(super) fn ended(envelope: Envelope<'_>, node: &str) -> Bytes {
         .message()
         .holding(Element::new(ns::PUBSUB, "pubsub").holding(subscription))
         .written(ns::COMPONENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_push_after_a_restore_names_the_generation_and_no_cursor_before_it() {
+        // D-8, XMPP-51.
+        let item = ShownItem {
+            id: "i".to_owned(),
+            cursor: "5_0_1".to_owned(),
+            is_gone: true,
+            entry: Bytes::new(),
+        };
+        let envelope = Envelope {
+            from: "a",
+            to: "b",
+            id: "1",
+        };
+        let headers = PushHeaders {
+            total: None,
+            previous: "",
+            last: &item.cursor,
+            anew: Some(Degraded::Ahead),
+            generation: Stamp::from_secs(4),
+        };
+        let written = push(envelope, "blog", &item, true, headers);
+        let written = std::str::from_utf8(&written).unwrap();
+        let expect = "<header name=\"LastCursor\">5_0_1</header>\
+             <header name=\"Smart-Feed-Cursor\">ahead</header>\
+             <header name=\"Smart-Feed-Generation\">4</header></headers></message>";
+        assert!(written.ends_with(expect), "{written}");
+        assert!(!written.contains("PreviousCursor"), "{written}");
+    }
 }

@@ -5,7 +5,7 @@ use super::{
     notice::{self, Envelope, PushHeaders},
     shown::{ShownItem, ShownPages, Wanted},
     stream::{self, Outbox, StreamGone},
-    subscribers::{Subscriber, Subscribers},
+    subscribers::{Ending, LOOK_SECS, Subscriber, Subscribers},
 };
 use crate::{
     catalog::{CatalogSnapshot, ReadGate},
@@ -13,6 +13,7 @@ use crate::{
     feed::{
         filter::Filter,
         order::Order,
+        page::Degraded,
         record::{FeedNo, Head},
         stamp::Stamp,
         view::View,
@@ -22,6 +23,7 @@ use crate::{
     store::{Store, StoreError, SubscriptionNo, subscriptions::Acknowledged},
     telemetry::Metrics,
 };
+use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -41,8 +43,6 @@ use tracing::warn;
 /// Items at most that one is sent who is behind; beyond that the newest alone, by which it sees
 /// that it has to read.
 pub(super) const ITEMS_BEHIND_MAX: usize = 100;
-/// Seconds between two looks at leases.
-const LEASES_SECS: u64 = 60;
 /// Seconds after a failure of the store before a feed is read again.
 const OURS_SECS: u64 = 5;
 
@@ -98,6 +98,9 @@ struct Behind {
     looked: Option<String>,
     /// True where items were left out.
     has_gap: bool,
+    /// The reason for which whoever is sent this begins anew.
+    anew: Option<Degraded>,
+    generation: Stamp,
 }
 
 /// The end of a push that did not end well.
@@ -118,7 +121,7 @@ impl Pusher {
         let mut plan = Plan::default();
         let mut outbox = self.outbox.clone();
         let (mut catalog, mut accounts) = (self.gate.catalog.watch(), self.gate.auth.watch());
-        let mut leases = interval(Duration::from_secs(LEASES_SECS));
+        let mut leases = interval(Duration::from_secs(LOOK_SECS));
         leases.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.look_at(&mut plan, self.subscribers.feeds()).await;
         loop {
@@ -135,9 +138,13 @@ impl Pusher {
                 Ok(()) = catalog.changed() => self.look_at(&mut plan, self.subscribers.feeds()).await,
                 Ok(()) = accounts.changed() => self.look_at(&mut plan, self.subscribers.feeds()).await,
                 () = self.subscribers.bell.notified() => {
-                    for (subscriber, why) in self.subscribers.take_ending() {
+                    for (subscriber, ending) in self.subscribers.take_ending() {
                         self.metrics.xmpp_push("ended");
-                        self.subscribers.end_for(&subscriber, why).await;
+                        if ending == Ending::TooManyBounces {
+                            // It may be there all the same.
+                            let _ = self.tell(&subscriber, notice::ended).await;
+                        }
+                        self.subscribers.end_for(&subscriber, ending.why()).await;
                     }
                     self.look_at(&mut plan, self.subscribers.take_new()).await;
                     self.retry(&mut plan).await;
@@ -181,26 +188,17 @@ impl Pusher {
     /// there is a stream (XMPP-55).
     async fn withdraw(&self, plan: &mut Plan, catalog: &CatalogSnapshot, subscriber: &Subscriber) {
         plan.take(subscriber.no);
-        let Some(outbox) = self.outbox.borrow().clone() else {
-            return;
-        };
-        let (to, id) = (subscriber.jid.to_string(), self.message_id());
-        let envelope = Envelope {
-            from: &self.jid,
-            to: &to,
-            id: &id,
-        };
         let (told, why) = match catalog.feed_no(subscriber.feed) {
             Some(_) => (
-                notice::ended(envelope, &subscriber.node),
+                self.tell(subscriber, notice::ended).await,
                 "the address may not read it any more",
             ),
             None => (
-                notice::deleted(envelope, &subscriber.node),
+                self.tell(subscriber, notice::deleted).await,
                 "the feed was removed",
             ),
         };
-        if outbox.push(told).await.is_ok() {
+        if told.is_ok() {
             self.metrics.xmpp_push("ended");
             self.subscribers.end_for(subscriber, why).await;
         }
@@ -213,6 +211,23 @@ impl Pusher {
             plan.due.extend(plan.read_for.get(&subscriber.no));
             self.ask(&subscriber).await;
         }
+    }
+
+    /// Sends a subscriber a message about its node, such as that its subscription is no more
+    /// (XMPP-55).
+    pub(super) async fn tell(
+        &self,
+        subscriber: &Subscriber,
+        notice: fn(Envelope<'_>, &str) -> Bytes,
+    ) -> Result<(), StreamGone> {
+        let outbox = self.outbox.borrow().clone().ok_or(StreamGone)?;
+        let (to, id) = (subscriber.jid.to_string(), self.message_id());
+        let envelope = Envelope {
+            from: &self.jid,
+            to: &to,
+            id: &id,
+        };
+        outbox.push(notice(envelope, &subscriber.node)).await
     }
 
     /// Asks an address whether it is there, while there is a stream. A bare one is answered for by
@@ -235,14 +250,19 @@ impl Pusher {
         self.notify.head(read)
     }
 
-    /// Ends what is over, and asks addresses whether they are there.
+    /// Ends what is over, which is told, and asks addresses whether they are there.
     async fn keep_leases(&self) {
         let now = Stamp::from_micros(self.clock.now_us());
-        let leases = self.subscribers.keep_leases(now).await;
+        let has_stream = self.outbox.borrow().is_some();
+        let leases = self.subscribers.keep_leases(now, has_stream).await;
         for subscriber in &leases.over {
-            self.subscribers
-                .end_for(subscriber, "its lease is over")
-                .await;
+            // Where the stream has ended meanwhile, the address is asked again by the next.
+            if self.tell(subscriber, notice::ended).await.is_ok() {
+                self.metrics.xmpp_push("ended");
+                self.subscribers
+                    .end_for(subscriber, "its lease is over, and it does not answer")
+                    .await;
+            }
         }
         for subscriber in &leases.to_ask {
             self.ask(subscriber).await;
@@ -348,6 +368,8 @@ impl Pusher {
             to: None,
             looked: None,
             has_gap: false,
+            anew: None,
+            generation: Stamp::ZERO,
         };
         let mut since = group.since.clone();
         loop {
@@ -357,6 +379,10 @@ impl Pusher {
             };
             let left = ITEMS_BEHIND_MAX + 1 - behind.items.len();
             let page = self.pages.read(view.clone(), &wanted, left).await?;
+            // Only the position of the group can be of another part or generation.
+            let anew = page.degraded.filter(|degraded| degraded.begins_anew());
+            behind.anew = behind.anew.or(anew);
+            behind.generation = page.generation;
             behind.items.extend(page.items.iter().cloned());
             if behind.items.len() > ITEMS_BEHIND_MAX {
                 return self.newest(view, behind).await;
@@ -392,6 +418,8 @@ impl Pusher {
             total: newest.total,
             looked: None,
             has_gap: true,
+            anew: behind.anew,
+            generation: newest.generation,
         })
     }
 
@@ -403,6 +431,10 @@ impl Pusher {
         outbox: &Outbox,
     ) -> Result<(), PushFault> {
         let Some(to) = &behind.to else {
+            // A position that begins anew stays until there is an item to say it with.
+            if behind.anew.is_some() {
+                return Ok(());
+            }
             for subscriber in subscribers {
                 let looked = behind.looked.clone();
                 self.subscribers
@@ -412,7 +444,11 @@ impl Pusher {
         };
         for subscriber in subscribers {
             let address = subscriber.jid.to_string();
-            let mut previous = behind.previous.as_str();
+            // Nothing that is sent follows what a reader holds who begins anew.
+            let (mut anew, mut previous) = match behind.anew {
+                Some(anew) => (Some(anew), ""),
+                None => (None, behind.previous.as_str()),
+            };
             for item in &behind.items {
                 let id = self.message_id();
                 let envelope = Envelope {
@@ -424,6 +460,8 @@ impl Pusher {
                     total: behind.total,
                     previous,
                     last: &item.cursor,
+                    anew: anew.take(),
+                    generation: behind.generation,
                 };
                 let (node, has_payload) = (&subscriber.node, subscriber.has_payload);
                 let message = notice::push(envelope, node, item, has_payload, headers);
@@ -483,7 +521,7 @@ impl Pusher {
     }
 
     /// An id that no message before had.
-    pub(super) fn message_id(&self) -> String {
+    fn message_id(&self) -> String {
         let count = self.messages.fetch_add(1, Ordering::Relaxed);
         format!("{:x}-{count:x}", self.nonce)
     }

@@ -64,7 +64,8 @@ pub(super) fn number(name: &str, text: Option<String>) -> Result<Option<u64>, St
 }
 
 // Decides: What does a UID of Result Set Management mean?
-/// The position spec that a UID means in an order; one without a type is an id (XMPP-28).
+/// The position spec that a UID means in an order; one without a type is an id (XMPP-28). A cursor
+/// that leads nowhere goes on from its time (XMPP-27), but one that is none is a mistake.
 pub(super) fn position_spec(uid: &str, order: Order) -> Result<String, StanzaError> {
     if uid.is_empty() {
         return Ok(String::new());
@@ -78,6 +79,10 @@ pub(super) fn position_spec(uid: &str, order: Order) -> Result<String, StanzaErr
         Ok(Some(Position::Id(_))) if !order.takes_ids() => {
             let text = "items move in this order; give a cursor or a time, or take order=created";
             Err(StanzaError::NOT_IMPLEMENTED.saying(text))
+        }
+        Ok(Some(Position::Start { .. } | Position::Time { degraded: true, .. })) => {
+            let text = "a cursor is written cursor:T_O_C, as in cursor:1389003527_0_3678689003";
+            Err(StanzaError::BAD_REQUEST.saying(text))
         }
         Ok(_) => Ok(spec),
         Err(
@@ -141,10 +146,19 @@ mod tests {
         // XMPP-27, XMPP-28; section 6 of the brief: positions.
         let spec = |uid| position_spec(uid, Order::CREATED).map_err(|error| error.words());
         assert_eq!(spec("cursor:1_0_2").unwrap(), "cursor:1_0_2");
-        assert_eq!(spec("cursor:nonsense").unwrap(), "cursor:nonsense");
         assert_eq!(spec("abc").unwrap(), "id:abc");
         assert_eq!(spec("time:2014-01-06").unwrap(), "time:2014-01-06");
-        for bad in ["urn:x", "id:", "time:x", ":x"] {
+        for bad in [
+            "urn:x",
+            "id:",
+            "time:x",
+            ":x",
+            "cursor:",
+            "cursor:-",
+            "cursor:zzz",
+            "cursor:1_2",
+            "cursor:1_2_3_4",
+        ] {
             assert_eq!(spec(bad).unwrap_err(), "modify bad-request", "{bad}");
         }
         let moving = position_spec("abc", Order::MODIFIED).unwrap_err();

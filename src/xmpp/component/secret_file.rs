@@ -25,6 +25,7 @@ pub(super) fn secret(config: &Config) -> io::Result<Secret> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::xmpp::problem_with_files;
 
     #[test]
     fn a_secret_is_the_first_line_of_its_file_and_is_never_shown() {
@@ -39,5 +40,21 @@ mod tests {
         let given: Config = toml::from_str("secret = \"hunter2\"").unwrap();
         assert!(!format!("{given:?}").contains("hunter2"));
         assert!(!toml::to_string(&given).unwrap().contains("hunter2"));
+    }
+
+    #[test]
+    fn files_that_are_not_there_are_told() {
+        let problem = |text: &str| {
+            let config: Config = toml::from_str(text).unwrap();
+            problem_with_files(&config).map(|it| it.to_string())
+        };
+        assert_eq!(problem("secret = \"s\""), None);
+        let secret = problem("secret_file = \"/nowhere/s\"").unwrap();
+        assert!(
+            secret.starts_with("secret_file: found \"/nowhere/s\""),
+            "{secret}"
+        );
+        let root = problem("secret = \"s\"\ntls_root = \"/nowhere/r\"").unwrap();
+        assert!(root.starts_with("tls_root: found \"/nowhere/r\""), "{root}");
     }
 }

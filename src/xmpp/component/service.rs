@@ -9,6 +9,7 @@ use super::{
     node::Node,
     ns,
     rsm::{AnsweredSet, AskedSet, position_spec},
+    shim,
     shown::{ShownItem, ShownPage, ShownPages, Wanted},
     stanza::Request,
     stanza_error::StanzaError,
@@ -122,15 +123,19 @@ impl Service {
         }
         let seen = self.seen(request, name)?;
         let record = self.store.feed(seen.view.feed).await.map_err(of_store)?;
-        let uri = seen.node.uri(&self.jid);
+        let topic = seen.node.uri(&self.jid);
+        let announces = self.gate.catalog.snapshot();
+        let announces = announces.announces_deletions(seen.view.feed);
         let text = |text: &Option<_>| text.as_ref().map(|text| words(text).into_owned());
         let facts = NodeFacts {
             title: text(&record.metadata.title).unwrap_or_else(|| seen.node.feed.clone()),
             description: text(&record.metadata.description),
             is_private: seen.feed.settings.is_private(),
             has_payload: seen.node.has_payload,
-            subscribers: self.subscribers.count_of(seen.feed.no, &uri),
-            uri,
+            tells_deletions: announces && !seen.node.filter.asks_for_live_alone(),
+            generation: record.head().generation,
+            subscribers: self.subscribers.count_of(seen.feed.no, &topic),
+            uri: seen.node.shown_uri(&self.jid),
         };
         Ok(disco::node(name, &facts))
     }
@@ -193,7 +198,8 @@ impl Service {
         let items = &page.items[..page.items.len().min(max)];
         let ids = items.iter().map(|item| item.id.as_str());
         let set = answered(&page, max);
-        Ok(disco::items(&self.jid, name, ids, &set))
+        let headers = shim::of_page(&page);
+        Ok(disco::items(&self.jid, name, ids, &set, headers))
     }
 
     async fn items(
@@ -203,7 +209,7 @@ impl Service {
         wanted: &WantedItems,
     ) -> Result<Element, StanzaError> {
         let mut seen = self.seen(request, name)?;
-        let (shown, set) = match wanted {
+        let (shown, told) = match wanted {
             WantedItems::Named(ids) => (self.named(&seen, ids).await?, None),
             WantedItems::Newest(max) => {
                 let set = AskedSet {
@@ -230,20 +236,24 @@ impl Service {
         let items = Element::new(ns::PUBSUB, "items")
             .with("node", name)
             .holding_all(shown.iter().map(item));
-        let set = set.map(|set: AnsweredSet| set.element());
+        // An iq holds one element (RFC 6120 section 8.2.3), so the headers stand within, as the set
+        // does.
+        let told = told.map(|(set, headers): (AnsweredSet, _)| [set.element(), headers]);
         Ok(Element::new(ns::PUBSUB, "pubsub")
             .holding(items)
-            .holding_all(set))
+            .holding_all(told.into_iter().flatten()))
     }
 
+    /// The items of a part, its set and its headers: a cursor that could not be applied is told as
+    /// by HTTP (D-8).
     async fn shown_part(
         &self,
         seen: &SeenView,
         set: &AskedSet,
-    ) -> Result<(Vec<ShownItem>, Option<AnsweredSet>), StanzaError> {
+    ) -> Result<(Vec<ShownItem>, Option<(AnsweredSet, Element)>), StanzaError> {
         let (page, max) = self.part(seen, set).await?;
         let items = page.items.iter().take(max).cloned().collect();
-        Ok((items, Some(answered(&page, max))))
+        Ok((items, Some((answered(&page, max), shim::of_page(&page)))))
     }
 
     // Decides: Which items does a set of Result Set Management select?

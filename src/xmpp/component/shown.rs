@@ -6,8 +6,9 @@ use crate::{
         item::{Content, Item},
         item_cap::shortened,
         order::{Axis, Order},
-        page::{Numbering, Page},
+        page::{Degraded, Numbering, Page},
         record::{FeedRecord, Head},
+        stamp::Stamp,
         view::View,
     },
     readers::{ReadError, ReadRequest, Readers},
@@ -44,6 +45,10 @@ pub(super) struct ShownPage {
     pub(super) last_cursor: String,
     /// The cursor of the last item that a filter hid behind them.
     pub(super) scanned: Option<String>,
+    /// The way in which a cursor of the range was taken that could not be applied.
+    pub(super) degraded: Option<Degraded>,
+    /// The generation of the feed.
+    pub(super) generation: Stamp,
 }
 
 /// The range of a view that is wanted. Positions are spelt as in URLs; an empty one is none.
@@ -165,6 +170,8 @@ impl ShownPages {
             more,
             last_cursor,
             scanned: page.scanned.filter(|_| !is_cut),
+            degraded: page.degraded,
+            generation: page.record.head().generation,
         }))
     }
 

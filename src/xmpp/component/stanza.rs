@@ -1,7 +1,7 @@
 //! Stanzas by kind: requests that want one answer, answers to our own, and messages that came back;
 //! not what a request asks for.
 
-use super::{element::Element, ns, stanza_error::StanzaError};
+use super::{element::Element, frames::STANZA_BYTES_MAX, ns, stanza_error::StanzaError};
 use jid::Jid;
 
 /// A stanza that concerns us.
@@ -52,8 +52,11 @@ pub(super) struct Failure {
     pub(super) condition: String,
 }
 
-/// Bytes of an id at most. A longer one is that of no client, and an answer must fit.
-const ID_BYTES_MAX: usize = 1_023;
+/// Bytes of the id at most of a request that is carried out. A longer one is that of no client.
+const ID_BYTES_MAX: usize = 1_024;
+/// Bytes of the id of an answer at most, as it is written, so that the answer is no larger than
+/// what we take ourselves.
+const ID_WRITTEN_BYTES_MAX: usize = STANZA_BYTES_MAX - (8 << 10);
 
 impl Received {
     /// Reads a stanza; `is_whole` where it was within its limits.
@@ -69,9 +72,9 @@ impl Received {
         let kind = stanza.attribute("type").unwrap_or_default();
         let id = stanza.attribute("id").unwrap_or_default();
         match (stanza.name(), kind) {
-            ("iq", "get" | "set") if id.len() <= ID_BYTES_MAX => {
+            ("iq", "get" | "set") => {
                 let is_set = kind == "set";
-                let id = id.to_owned();
+                let id = echoed(id);
                 let mut elements = stanza.elements();
                 let asked = elements
                     .next()
@@ -104,6 +107,22 @@ impl Received {
     }
 }
 
+/// An id as an answer has it: whole, as long as that fits into a stanza (XMPP-6).
+fn echoed(id: &str) -> String {
+    let mut left = ID_WRITTEN_BYTES_MAX;
+    let fits = |c: &char| {
+        let bytes = match c {
+            '&' | '<' | '>' | '"' | '\'' => 6,
+            c if c.is_control() => 6,
+            c => c.len_utf8(),
+        };
+        let room = left.checked_sub(bytes);
+        left = room.unwrap_or_default();
+        room.is_some()
+    };
+    id.chars().take_while(fits).collect()
+}
+
 impl Failure {
     fn of(stanza: &Element) -> Self {
         let Some(error) = stanza.child(ns::COMPONENT, "error") else {
@@ -123,6 +142,11 @@ impl Failure {
 }
 
 impl Request {
+    /// True for one whose id is too long.
+    pub(super) fn has_long_id(&self) -> bool {
+        self.id.len() > ID_BYTES_MAX
+    }
+
     /// The answer that all is well, holding what was asked for, if anything.
     pub(super) fn result(&self, answer: Option<Element>) -> Element {
         self.reply("result").holding_all(answer)

@@ -30,6 +30,18 @@ pub(super) const FULL_LEASE_SECS: u64 = 86_400;
 pub(super) const BARE_LEASE_SECS: u64 = 2_592_000;
 /// Seconds before the end of a lease from which on an address with a resource is asked.
 pub(super) const PROBE_SECS: u64 = 3_600;
+/// Seconds between two looks at leases.
+pub(super) const LOOK_SECS: u64 = 60;
+/// Looks at a lease that is about to end, each while there is a stream, before it does: an hour in
+/// which an address can answer.
+// Limit: they are counted since the start, and anew after an outage. Where either comes every hour,
+// a subscription that nobody answers for stays.
+const LOOKS_MAX: u32 = 60;
+/// An address with a resource is asked with each of so many of them.
+const LOOKS_PER_QUESTION: u32 = 10;
+/// Seconds without a look, because there was no stream or the machine slept, after which leases
+/// have their looks anew.
+const OUTAGE_SECS: u64 = 10 * LOOK_SECS;
 /// Messages in a row that may come back before a subscription ends.
 const BOUNCES_MAX: u32 = 20;
 
@@ -60,8 +72,8 @@ pub(super) struct Subscriber {
     /// The last message that came back, and when, until it is heard of again.
     pub(super) bounced: Option<(Failure, Stamp)>,
     bounces: u32,
-    /// Time of the last question whether the address is there.
-    pub(super) probed_at: Option<Stamp>,
+    /// Looks at its lease since it is about to end.
+    looks: u32,
 }
 
 /// Bounds on subscriptions.
@@ -96,7 +108,9 @@ struct Table {
     by_domain: HashMap<String, HashSet<SubscriptionNo>>,
     /// Bare addresses that asked for something.
     seen: HashSet<String>,
-    ending: Vec<(SubscriptionNo, &'static str)>,
+    ending: Vec<(SubscriptionNo, Ending)>,
+    /// Time of the last look at leases while there was a stream.
+    looked_at: Option<Stamp>,
 }
 
 /// Identity of a subscription: the URI of its node, and its address.
@@ -461,9 +475,9 @@ impl Subscribers {
             subscriber.bounces += 1;
             subscriber.bounced = Some((failure.clone(), now));
             if is_final {
-                ending.push((*no, "its server says that there is no such address"));
+                ending.push((*no, Ending::NoAddress));
             } else if subscriber.bounces >= BOUNCES_MAX {
-                ending.push((*no, "too many messages to it came back"));
+                ending.push((*no, Ending::TooManyBounces));
             }
         }
         drop(table);
@@ -482,7 +496,7 @@ impl Subscribers {
         };
         let address = subscriber.jid.to_string();
         if is_gone {
-            table.ending.push((no, "the address is not there any more"));
+            table.ending.push((no, Ending::NotThere));
         } else if !is_unsure {
             table.seen.insert(address);
         }
@@ -491,23 +505,33 @@ impl Subscribers {
     }
 
     /// The subscriptions that are to end, each with the reason.
-    pub(super) fn take_ending(&self) -> Vec<(Subscriber, &'static str)> {
+    pub(super) fn take_ending(&self) -> Vec<(Subscriber, Ending)> {
         let mut table = self.lock();
         let ending = std::mem::take(&mut table.ending);
         let known = ending.into_iter();
         known
-            .filter_map(|(no, why)| Some((table.all.get(&no)?.clone(), why)))
+            .filter_map(|(no, ending)| Some((table.all.get(&no)?.clone(), ending)))
             .collect()
     }
 
     // Decides: How long does a subscription over XMPP last?
-    /// Renews the leases of addresses that were seen since the last call, and tells which leases
-    /// are over and which addresses are to be asked if they are there.
-    pub(super) async fn keep_leases(&self, now: Stamp) -> Leases {
+    /// Renews the leases of addresses that were seen since the last look, and tells which leases
+    /// are over and which addresses are to be asked if they are there. Without a stream none ends:
+    /// nobody could be asked, or ask.
+    pub(super) async fn keep_leases(&self, now: Stamp, has_stream: bool) -> Leases {
         let (mut leases, mut renewed) = (Leases::default(), Vec::new());
         {
             let mut table = self.lock();
-            let Table { all, seen, .. } = &mut *table;
+            let Table {
+                all,
+                seen,
+                looked_at,
+                ..
+            } = &mut *table;
+            let was_away = looked_at.is_none_or(|at| now.secs_since(at) > OUTAGE_SECS);
+            if has_stream {
+                *looked_at = Some(now);
+            }
             for subscriber in all.values_mut() {
                 let secs = lease_secs(&subscriber.jid);
                 let is_seen = if subscriber.jid.is_full() {
@@ -520,17 +544,25 @@ impl Subscribers {
                     (subscriber.bounces, subscriber.bounced) = (0, None);
                 }
                 if is_seen && left < secs - secs / 30 {
-                    subscriber.lease_until = now.plus_secs(secs);
+                    (subscriber.lease_until, subscriber.looks) = (now.plus_secs(secs), 0);
                     renewed.push(subscriber.no);
-                } else if left == 0 {
-                    leases.over.push(subscriber.clone());
-                } else if subscriber.jid.is_full() && left < PROBE_SECS {
-                    let is_due = |at: Stamp| now.secs_since(at) >= PROBE_SECS / 6;
-                    if subscriber.probed_at.is_none_or(is_due) {
-                        subscriber.probed_at = Some(now);
-                        leases.to_ask.push(subscriber.clone());
-                    }
+                    continue;
                 }
+                let is_asked = subscriber.jid.is_full();
+                let ends_within = if is_asked { PROBE_SECS } else { 1 };
+                if !has_stream || left >= ends_within {
+                    continue;
+                }
+                if was_away {
+                    // Clients come back a little later than their server: none is asked at once.
+                    subscriber.looks = 1;
+                }
+                if left == 0 && subscriber.looks >= LOOKS_MAX {
+                    leases.over.push(subscriber.clone());
+                } else if is_asked && subscriber.looks.is_multiple_of(LOOKS_PER_QUESTION) {
+                    leases.to_ask.push(subscriber.clone());
+                }
+                subscriber.looks = subscriber.looks.saturating_add(1);
             }
             seen.clear();
         }
@@ -583,6 +615,28 @@ impl Subscribers {
     }
 }
 
+/// The end of a subscription by the answers of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Its server says that there is no such address.
+    NoAddress,
+    /// Its server says that the address is not there now.
+    NotThere,
+    /// Too many messages came back.
+    TooManyBounces,
+}
+
+impl Ending {
+    /// The reason, for the log.
+    pub(super) fn why(self) -> &'static str {
+        match self {
+            Self::NoAddress => "its server says that there is no such address",
+            Self::NotThere => "the address is not there any more",
+            Self::TooManyBounces => "too many messages to it came back",
+        }
+    }
+}
+
 /// Leases at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
@@ -618,6 +672,6 @@ fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Optio
         written_at: None,
         bounced: None,
         bounces: 0,
-        probed_at: None,
+        looks: 0,
     })
 }

@@ -16,8 +16,8 @@ use crate::{
     clock::Clock, feed::stamp::Stamp, secret::Secret, telemetry::Metrics, xmpp::ConnectionState,
 };
 use futures_util::future::BoxFuture;
-use jid::BareJid;
-use std::{io, sync::Arc, time::Duration};
+use jid::{BareJid, Jid};
+use std::{io, ops::RangeInclusive, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -33,9 +33,10 @@ const WAIT_MS_MIN: u64 = 100;
 /// The longest wait between two tries, milliseconds.
 const WAIT_MS_MAX: u64 = 60_000;
 /// The wait after a refusal that only an operator can end, milliseconds.
-const REFUSED_WAIT_MS: u64 = 30_000;
-/// A stream that lasted so many seconds was a good one: the waits begin anew.
-const GOOD_SECS: u64 = 30;
+const REFUSED_WAIT_MS: u64 = 40_000;
+/// A stream that served for as long as the next wait, within these bounds in milliseconds, was a
+/// good one: the waits begin anew.
+const GOOD_MS: RangeInclusive<u64> = 2_000..=30_000;
 /// Answers under way at once at most.
 const ANSWERS_MAX: usize = 16;
 
@@ -54,7 +55,8 @@ pub(super) struct Supervisor {
     pub(super) subscribers: Arc<Subscribers>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Metrics,
-    /// A part of 1 by which waits are made longer, so that components do not come all at once.
+    /// A part of 1: by up to a quarter waits are made shorter, so that components do not come all at
+    /// once.
     pub(super) jitter: fn() -> f64,
     /// The way to the server, while there is one.
     pub(super) outbox: watch::Sender<Option<Outbox>>,
@@ -113,17 +115,16 @@ impl Supervisor {
         let mut wait_ms = WAIT_MS_MIN;
         let mut told = String::new();
         while !stop.is_cancelled() {
-            let began = Instant::now();
-            let end = self.one_stream(stop, &mut told).await;
+            let mut served = Duration::ZERO;
+            let end = self.one_stream(stop, &mut told, &mut served).await;
             self.outbox.send_replace(None);
             if end == StreamEnd::Stopped {
                 break;
             }
             self.tell(&end, &mut told);
-            let lasted = began.elapsed() >= Duration::from_secs(GOOD_SECS);
-            let was_online = self.state.borrow().is_online;
             self.note(false, Some(end.told(&self.jid)));
-            if was_online && lasted {
+            let good_ms = wait_ms.clamp(*GOOD_MS.start(), *GOOD_MS.end());
+            if served >= Duration::from_millis(good_ms) {
                 wait_ms = WAIT_MS_MIN;
             }
             let this_ms = if end.needs_operator() {
@@ -131,8 +132,8 @@ impl Supervisor {
             } else {
                 wait_ms
             };
-            let jittered = this_ms as f64 * (1.0 + (self.jitter)() / 4.0);
-            let wait = Duration::from_millis((jittered as u64).min(WAIT_MS_MAX));
+            let jittered = this_ms as f64 * (1.0 - (self.jitter)() / 4.0);
+            let wait = Duration::from_millis(jittered as u64);
             wait_ms = wait_ms.saturating_mul(2).min(WAIT_MS_MAX);
             if stop.run_until_cancelled(sleep(wait)).await.is_none() {
                 break;
@@ -167,7 +168,13 @@ impl Supervisor {
         });
     }
 
-    async fn one_stream(&self, stop: &CancellationToken, told: &mut String) -> StreamEnd {
+    /// Serves on one stream, and notes for how long.
+    async fn one_stream(
+        &self,
+        stop: &CancellationToken,
+        told: &mut String,
+        served: &mut Duration,
+    ) -> StreamEnd {
         let opened = match stop.run_until_cancelled(self.open()).await {
             Some(Ok(opened)) => opened,
             Some(Err(end)) => return end,
@@ -178,10 +185,13 @@ impl Supervisor {
         self.note(true, None);
         self.outbox.send_replace(Some(opened.outbox.clone()));
         let answering = self.answer_all(opened.incoming, &opened.outbox);
-        tokio::select! {
+        let began = Instant::now();
+        let end = tokio::select! {
             end = opened.stream.run(stop) => end,
             () = answering => StreamEnd::Closed,
-        }
+        };
+        *served = began.elapsed();
+        end
     }
 
     async fn open(&self) -> Result<OpenStream, StreamEnd> {
@@ -219,7 +229,7 @@ impl Supervisor {
                 Frame::TooLarge(head) => (head, false),
                 Frame::Open(_) | Frame::Close => continue,
             };
-            let request = match Received::of(stanza) {
+            let mut request = match Received::of(stanza) {
                 Received::Request(request) => request,
                 Received::Answer(answer) => {
                     if let Some(no) = push::probed(&answer.id) {
@@ -237,16 +247,7 @@ impl Supervisor {
                 }
                 Received::Nothing => continue,
             };
-            let refused = if is_whole {
-                let address = request.from.to_bare();
-                self.subscribers.note_seen(address.as_str());
-                let is_admitted = flow.admits(&address, Instant::now());
-                (!is_admitted)
-                    .then(|| StanzaError::BUSY.saying("too many requests; try again soon"))
-            } else {
-                Some(StanzaError::TOO_LARGE.saying("the stanza is too large"))
-            };
-            match refused {
+            match self.refused(&mut request, is_whole, &mut flow) {
                 Some(error) => {
                     self.metrics.xmpp_request("refused");
                     if outbox.answer(&request.error(&error)).await.is_err() {
@@ -259,6 +260,33 @@ impl Supervisor {
                 }
             }
         }
+    }
+
+    // Decides: Which requests are refused, whatever they ask for?
+    /// The refusal of a request, unless it is answered; its answer counts from now on.
+    fn refused(
+        &self,
+        request: &mut Request,
+        is_whole: bool,
+        flow: &mut Flow,
+    ) -> Option<StanzaError> {
+        if let Ok(own) = Jid::new(&self.jid)
+            && own.domain() != request.to.domain()
+        {
+            // Servers end a stream that answers from a domain of others (XMPP-2).
+            request.to = own;
+            return Some(StanzaError::NO_SERVICE);
+        }
+        if !is_whole {
+            return Some(StanzaError::TOO_LARGE.saying("the stanza is too large"));
+        }
+        if request.has_long_id() {
+            return Some(StanzaError::TOO_LARGE.saying("the id of the stanza is too long"));
+        }
+        let address = request.from.to_bare();
+        self.subscribers.note_seen(address.as_str());
+        let is_admitted = flow.admits(&address, Instant::now());
+        (!is_admitted).then(|| StanzaError::BUSY.saying("too many requests; try again soon"))
     }
 
     /// Answers a request; the address that asked.

@@ -23,6 +23,11 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn new(blogs: &Blogs) -> Self {
+        Self::with_store(blogs, None)
+    }
+
+    /// With its store in this database, or in a file.
+    pub(crate) fn with_store(blogs: &Blogs, database: Option<&str>) -> Self {
         let place = Place::free();
         let base = format!("http://{}", place.consumers);
         let mut rest = "[hub]\ncallbacks_private = true\n".to_owned();
@@ -31,7 +36,15 @@ impl Process {
                 "[[feed]]\nname = \"{name}\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n"
             );
         }
-        place.configure(&format!("public_url = \"{base}\""), &rest);
+        let mut text = place.text(&format!("public_url = \"{base}\""), &rest);
+        if let Some(url) = database {
+            let path = format!(
+                "path = {:?}",
+                place.path("everfeed.redb").display().to_string()
+            );
+            text = text.replace(&path, &format!("url = \"{url}\""));
+        }
+        place.write("everfeed.toml", &text);
         Self {
             place,
             running: None,
@@ -92,6 +105,19 @@ impl Process {
         }
     }
 
+    /// Copies a store that nobody serves.
+    pub(crate) fn copy_store(&self, from: &str, to: &str) {
+        let mut command = std::process::Command::new(EVERFEED);
+        command.args(["store", "copy", from, to]);
+        let told = testkit::place::run(command.current_dir(self.place.folder()), b"");
+        assert_eq!(told.code, 0, "{from} to {to}: {}", told.all());
+    }
+
+    /// Removes a file beside the store, if it is there.
+    pub(crate) fn remove_file(&self, name: &str) {
+        let _ = std::fs::remove_file(self.place.path(name));
+    }
+
     /// Copies the store of the running process.
     pub(crate) fn back_up(&self, file: &str) {
         let file = self.place.path(file).display().to_string();
@@ -150,6 +176,15 @@ impl Process {
             "{}",
             answer.text().await.unwrap_or_default()
         );
+    }
+
+    /// An answer that no cache holds.
+    pub(crate) async fn fresh_answer(&self, name: &str, since_secs: u64) -> reqwest::Response {
+        let url = format!(
+            "{}/feeds/{name}.json?order=created&since=time:{since_secs}&timeout=0",
+            self.base
+        );
+        self.client.get(&url).send().await.expect("it answers")
     }
 
     /// Everything from `since` on, page by page; the header of the first page beside it.

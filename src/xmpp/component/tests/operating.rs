@@ -1,6 +1,6 @@
 //! The operator: what is seen of a subscription, and what is done with one.
 
-use super::rig::{ALICE, Rig, Server, error};
+use super::rig::{ALICE, Rig, Server, error, told_end};
 use crate::{
     readers::testing::{add, id},
     store::SubscriptionNo,
@@ -94,10 +94,7 @@ async fn the_operator_ends_one_that_is_told_and_forgets_a_domain_that_is_not() {
     let ended = rig.component.end(all[0]).await.unwrap();
     assert_eq!(ended, Some(EndedSubscription::Told));
     let message = rig.server.next().await;
-    let told = message.child(ns::PUBSUB, "pubsub").unwrap();
-    let told = told.child(ns::PUBSUB, "subscription").unwrap();
-    assert_eq!(told.attribute("subscription"), Some("none"));
-    assert_eq!(told.attribute("jid"), Some(BARE));
+    assert_eq!(told_end(&message).0, BARE);
     assert_eq!(rig.component.end(all[0]).await.unwrap(), None);
     rig.change(vec![add(2)]).await;
     assert_eq!(rig.server.pushed().await.to, ALICE);

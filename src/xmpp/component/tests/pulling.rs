@@ -6,7 +6,11 @@ use crate::{
     readers::testing::{ReaderRig, add, add_titled, delete, edit, id},
     xmpp::{
         Config,
-        component::{disco::URI_FIELD, element::Element, ns},
+        component::{
+            disco::{GENERATION_FIELD, URI_FIELD},
+            element::Element,
+            ns, shim,
+        },
     },
 };
 use everfeed_adapters::{Body, Text, TextKind};
@@ -101,15 +105,15 @@ async fn the_service_and_its_nodes_say_what_they_are() {
     assert_eq!(field("pubsub#access_model"), "open");
     assert_eq!(field("pubsub#num_subscribers"), "0");
     // XMPP-61.
-    let uri = format!("xmpp:{SERVICE}?;node=blog%3Forder%3Dmodified");
-    assert_eq!(field(URI_FIELD), uri);
+    assert_eq!(field(URI_FIELD), format!("xmpp:{SERVICE}?;node=blog"));
+    assert_eq!(field(GENERATION_FIELD), "0");
     assert_eq!(field("pubsub#notify_retract"), "1");
     assert_eq!(field("pubsub#max_items"), "max");
     let headers = rig
         .get(&info.replace("/>", &format!(" node='{}'/>", ns::SHIM)))
         .await;
     let headers = vars(headers.child(ns::DISCO_INFO, "query").unwrap());
-    for name in ["TotalItems", "PreviousCursor", "LastCursor"] {
+    for name in shim::NAMES {
         assert!(headers.contains(&format!("{}#{name}", ns::SHIM)), "{name}");
     }
     let unknown = rig.get(&info.replace("/>", " node='none'/>")).await;
@@ -277,8 +281,6 @@ async fn positions_are_those_of_the_seed() {
         .items("blog", &format!("<after>cursor:{t}_0_1</after>"))
         .await;
     assert_eq!(damaged.ids(), [3, 4, 5].map(id));
-    let nonsense = rig.items("blog", "<after>cursor:nonsense</after>").await;
-    assert_eq!(nonsense.ids().len(), 5);
     let by_id = rig
         .items("blog?order=created", &format!("<after>{}</after>", id(3)))
         .await;
@@ -298,6 +300,68 @@ async fn positions_are_those_of_the_seed() {
         .items("blog", &format!("<after>{}</after>", id(3)))
         .await;
     assert_eq!(moving.error(), "cancel feature-not-implemented");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_that_cannot_be_applied_is_told_beside_the_set() {
+    // D-8, XMPP-27: in the words of HTTP.
+    let mut rig = Rig::of(5).await;
+    let all = cursors(&rig, Order::MODIFIED).await;
+    rig.change(vec![edit(2, "again")]).await;
+    let damaged = format!("{}_0_1", all[2].split('_').next().unwrap());
+    for (cursor, word) in [
+        (all[2].as_str(), None),
+        (all[1].as_str(), Some("moved")),
+        (damaged.as_str(), Some("time")),
+        ("cursor:1890000000_0_1", Some("ahead")),
+        ("cursor:1780272000_1073741829_1", Some("reset")),
+    ] {
+        for set in [
+            format!("<after>{cursor}</after>"),
+            format!("<before>{cursor}</before>"),
+            format!("<max>0</max><after>{cursor}</after>"),
+        ] {
+            let page = rig.items("blog", &set).await;
+            assert_eq!(page.error(), "", "{set}");
+            assert_eq!(page.header(shim::CURSOR).as_deref(), word, "{set}");
+            assert_eq!(page.header(shim::GENERATION).as_deref(), Some("0"));
+        }
+        let list = format!(
+            "<query xmlns='{}' node='blog'><set xmlns='{}'><after>{cursor}</after></set></query>",
+            ns::DISCO_ITEMS,
+            ns::RSM
+        );
+        let list = rig.get(&list).await.written(ns::COMPONENT);
+        let is_told = word.is_some_and(|word| {
+            String::from_utf8_lossy(&list).contains(&format!("Smart-Feed-Cursor\">{word}<"))
+        });
+        assert_eq!(is_told, word.is_some(), "{cursor}");
+    }
+    // Of another part the first page comes, and of another generation what follows its time.
+    let reset = "<after>cursor:1780272000_1073741829_1</after>";
+    assert_eq!(rig.items("blog", reset).await.ids().len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_deletions_does_not_claim_the_social_feed_profile() {
+    // XMPP-62: its notify_retract must be true.
+    let mut rig = Rig::of(1).await;
+    let metadata = async |rig: &mut Rig, node: &str| {
+        let info = format!("<query xmlns='{}' node='{node}'/>", ns::DISCO_INFO);
+        let info = rig.get(&info).await.written(ns::COMPONENT);
+        let info = String::from_utf8(info.to_vec()).unwrap();
+        let tells = info.contains("notify_retract\"><value>1<");
+        assert_eq!(tells, info.contains(ns::SOCIAL_FEED), "{info}");
+        assert!(
+            tells || info.contains("notify_retract\"><value>0<"),
+            "{info}"
+        );
+        tells
+    };
+    assert!(metadata(&mut rig, "blog").await);
+    assert!(!metadata(&mut rig, "blog?deleted=no").await);
+    rig.announce_nothing_gone();
+    assert!(!metadata(&mut rig, "blog").await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,10 @@
 //! Push: one item a message, in order, and a chain of cursors that shows what was left out.
 
-use super::rig::{ALICE, Pushed, Rig, config, subscribe};
+use super::rig::{ALICE, Pushed, Rig, accounts, config, subscribe};
 use crate::{
-    feed::order::Order,
+    auth::{AccessSettings, Accounts},
+    catalog::ShowRule,
+    feed::{filter::Filter, order::Order},
     readers::testing::{ReaderRig, add, add_titled, delete, edit, id},
 };
 use std::{collections::HashMap, time::Duration};
@@ -56,6 +58,11 @@ async fn an_item_a_message_with_the_cursors_of_the_feed() {
         pushed
             .iter()
             .all(|it| it.total.as_deref() == Some("3") && it.to == ALICE && it.node == "blog")
+    );
+    assert!(
+        pushed
+            .iter()
+            .all(|it| it.anew.is_none() && it.generation.as_deref() == Some("0"))
     );
     assert!(rig.server.is_quiet().await);
     assert_eq!(rig.positions().await, [Some(page.last_cursor)]);
@@ -166,6 +173,109 @@ async fn who_was_away_is_sent_what_came_meanwhile_and_after_much_the_newest_alon
     rig.change(vec![add(204)]).await;
     let next = pushes(&mut rig, 2).await;
     assert_eq!(next[0].previous, newest[0].last);
+}
+
+/// A rule that shows the readers of a name what a filter shows.
+fn rule(name: &str, filter: Filter) -> ShowRule {
+    ShowRule {
+        access: AccessSettings::Named([name.to_owned()].into()),
+        filter,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gets_another_part_is_told_to_begin_anew() {
+    // D-8, XMPP-52: a user is removed, and its address sees another part.
+    let mut rig = Rig::of(0).await;
+    let titles = ["open one", "closed", "open two"];
+    rig.change((1..).zip(titles).map(|(n, it)| add_titled(n, it)).collect())
+        .await;
+    rig.know(accounts());
+    let open = Filter::of(["open", "", "", "", "", ""]).unwrap();
+    rig.show(&[
+        rule("bob", Filter::All),
+        rule("xmpp:*@jabber.example", open),
+    ]);
+    let bob = "bob@jabber.example/x";
+    rig.ask_as(bob, "set", &subscribe("blog", bob)).await;
+    rig.change(vec![add_titled(4, "closed, too")]).await;
+    let known = rig.server.pushed().await;
+    assert_eq!((known.id.as_str(), known.anew.clone()), (&*id(4), None));
+    rig.know(Accounts::default());
+    let pushed = pushes(&mut rig, 2).await;
+    assert!(rig.server.is_quiet().await);
+    let told: Vec<_> = pushed
+        .iter()
+        .map(|it| (it.id.clone(), it.anew.as_deref()))
+        .collect();
+    assert_eq!(told, [(id(1), Some("reset")), (id(3), None)]);
+    // It follows nothing that bob holds, not even the cursor that he was pushed last.
+    assert_eq!(pushed[0].previous, None);
+    assert!(is_chain(&pushed));
+    // The answer to that cursor says the same, and its page is the first.
+    let set = format!(
+        "<pubsub xmlns='{}'><items node='blog'/><set xmlns='{}'><after>cursor:{}</after></set></pubsub>",
+        crate::xmpp::component::ns::PUBSUB,
+        crate::xmpp::component::ns::RSM,
+        known.last.unwrap()
+    );
+    let page = super::rig::Answer::of(rig.ask_as(bob, "get", &set).await);
+    assert_eq!(page.header("Smart-Feed-Cursor").as_deref(), Some("reset"));
+    assert_eq!(page.ids(), [id(1), id(3)]);
+    // From there on the chain goes on as ever.
+    rig.change(vec![add_titled(5, "open three")]).await;
+    let next = rig.server.pushed().await;
+    assert_eq!((&next.previous, next.anew), (&pushed[1].last, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_without_posts_says_so_with_its_first() {
+    // D-8: what a filter hides in the new part does not make the word be forgotten.
+    let mut rig = Rig::of(0).await;
+    rig.change(vec![add_titled(1, "open"), add_titled(2, "closed")])
+        .await;
+    rig.know(accounts());
+    let open = Filter::of(["open", "", "", "", "", ""]).unwrap();
+    rig.show(&[
+        rule("bob", Filter::All),
+        rule("xmpp:*@jabber.example", open),
+    ]);
+    let bob = "bob@jabber.example/x";
+    rig.ask_as(bob, "set", &subscribe("blog?q=wanted", bob))
+        .await;
+    rig.know(Accounts::default());
+    assert!(rig.server.is_quiet().await);
+    rig.change(vec![add_titled(3, "open but not it")]).await;
+    assert!(rig.server.is_quiet().await);
+    rig.change(vec![add_titled(4, "open and wanted")]).await;
+    let first = rig.server.pushed().await;
+    assert_eq!(
+        (first.id, first.anew.as_deref(), first.previous),
+        (id(4), Some("reset"), None)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_much_in_another_part_the_newest_alone_says_so() {
+    // D-8: the gap and the word are one message.
+    let mut rig = Rig::of(0).await;
+    rig.change((1..=150).map(|n| add_titled(n, "open")).collect())
+        .await;
+    rig.know(accounts());
+    let open = Filter::of(["open", "", "", "", "", ""]).unwrap();
+    rig.show(&[
+        rule("bob", Filter::All),
+        rule("xmpp:*@jabber.example", open),
+    ]);
+    let bob = "bob@jabber.example/x";
+    rig.ask_as(bob, "set", &subscribe("blog", bob)).await;
+    rig.know(Accounts::default());
+    let newest = rig.server.pushed().await;
+    assert_eq!(
+        (newest.id, newest.anew.as_deref(), newest.previous),
+        (id(150), Some("reset"), None)
+    );
+    assert!(rig.server.is_quiet().await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -56,6 +56,21 @@ async fn every_error_has_its_stanza() {
         ),
         (
             "get",
+            rsm("<after>cursor:zzz</after>"),
+            "modify bad-request".into(),
+        ),
+        (
+            "get",
+            rsm("<before>cursor:</before>"),
+            "modify bad-request".into(),
+        ),
+        (
+            "get",
+            rsm("<after>cursor:1_2</after>"),
+            "modify bad-request".into(),
+        ),
+        (
+            "get",
             pubsub("<items node='blog?x=1'/>"),
             "cancel item-not-found".into(),
         ),
@@ -169,6 +184,50 @@ async fn what_is_too_large_or_means_nothing_ends_neither_stream_nor_process() {
     );
     rig.server.send(&other.replace(" to='x@", " to='")).await;
     assert_eq!(error(&rig.server.answer("l").await), "");
+    assert_eq!(rig.component.state().streams, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_has_one_answer_however_long_its_id_is_and_wherever_it_goes() {
+    // XMPP-2, XMPP-6.
+    let mut rig = Rig::of(3).await;
+    let ping = |id: &str, to: &str| {
+        format!(
+            "<iq type='get' id='{id}' from='{ALICE}' to='{to}'><ping xmlns='{}'/></iq>",
+            ns::PING
+        )
+    };
+    for (bytes, expect) in [
+        (1_024, ""),
+        (1_025, "modify policy-violation"),
+        (60_000, "modify policy-violation"),
+        (200 << 10, "modify policy-violation"),
+    ] {
+        let id = "i".repeat(bytes);
+        rig.server.send(&ping(&id, SERVICE)).await;
+        assert_eq!(error(&rig.server.answer(&id).await), expect, "{bytes}");
+    }
+    // One that an answer cannot hold is cut, and one that no stanza holds is left out.
+    let quotes = "\"".repeat(200_000);
+    rig.server.send(&ping(&quotes, SERVICE)).await;
+    let answer = rig.server.next().await;
+    let id = answer.attribute("id").unwrap();
+    assert!(id.len() > 40_000 && quotes.starts_with(id), "{}", id.len());
+    assert_eq!(error(&answer), "modify policy-violation");
+    rig.server
+        .send(&ping(&"i".repeat(300 << 10), SERVICE))
+        .await;
+    assert_eq!(
+        error(&rig.server.answer("").await),
+        "modify policy-violation"
+    );
+    // The rig's server takes no answer from another domain.
+    for to in ["other.example", "x@other.example/y"] {
+        rig.server.send(&ping("far", to)).await;
+        let answer = rig.server.answer("far").await;
+        assert_eq!(error(&answer), "cancel service-unavailable", "{to}");
+    }
+    assert!(rig.server.is_quiet().await);
     assert_eq!(rig.component.state().streams, 1);
 }
 

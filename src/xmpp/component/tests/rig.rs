@@ -216,6 +216,13 @@ impl Rig {
         self.gate.catalog.publish(CatalogSnapshot::new([blog], []));
     }
 
+    /// The configuration has nobody told what is gone of `blog`.
+    pub(super) fn announce_nothing_gone(&self) {
+        let mut blog = feed(&self.readers);
+        Arc::make_mut(&mut blog.settings).announce_deletes = false;
+        self.gate.catalog.publish(CatalogSnapshot::new([blog], []));
+    }
+
     /// The configuration shows readers of `blog` parts of it.
     pub(super) fn show(&self, rules: &[ShowRule]) {
         let mut blog = feed(&self.readers);
@@ -257,6 +264,16 @@ pub(super) fn subscribe(node: &str, jid: &str) -> String {
 /// The users alice and bob, with their addresses at jabber.example.
 pub(super) fn accounts() -> Accounts {
     crate::auth::testing::accounts(&[])
+}
+
+/// The address that a message tells that its subscription is no more, and the node.
+pub(super) fn told_end(message: &Element) -> (String, String) {
+    let told = message.child(ns::PUBSUB, "pubsub").unwrap();
+    let told = told.child(ns::PUBSUB, "subscription").unwrap();
+    assert_eq!(told.attribute("subscription"), Some("none"));
+    let of = |name: &str| told.attribute(name).unwrap().to_owned();
+    assert_eq!(message.attribute("to"), Some(&*of("jid")));
+    (of("jid"), of("node"))
 }
 
 /// The condition, type and detail of an error that answers an iq; of a result nothing.
@@ -309,6 +326,11 @@ impl Answer {
         Some(set.child(ns::RSM, name)?.text())
     }
 
+    /// A header beside the set.
+    pub(super) fn header(&self, name: &str) -> Option<String> {
+        header(self.pubsub().child(ns::SHIM, "headers")?, name)
+    }
+
     pub(super) fn index(&self) -> Option<u64> {
         let set = self.pubsub().child(ns::RSM, "set")?;
         set.child(ns::RSM, "first")?
@@ -316,6 +338,13 @@ impl Answer {
             .parse()
             .ok()
     }
+}
+
+/// The value of a header.
+fn header(headers: &Element, name: &str) -> Option<String> {
+    let mut all = headers.elements();
+    let header = all.find(|header| header.attribute("name") == Some(name));
+    header.map(Element::text)
 }
 
 /// A push, as its subscriber reads it.
@@ -330,6 +359,9 @@ pub(super) struct Pushed {
     pub(super) total: Option<String>,
     pub(super) previous: Option<String>,
     pub(super) last: Option<String>,
+    /// The word by which its reader begins anew.
+    pub(super) anew: Option<String>,
+    pub(super) generation: Option<String>,
 }
 
 impl Pushed {
@@ -344,11 +376,7 @@ impl Pushed {
         // The headers are the last child (XMPP-51).
         let headers = message.elements().last().unwrap();
         assert!(headers.is(ns::SHIM, "headers"), "{message:?}");
-        let header = |name: &str| {
-            let mut all = headers.elements();
-            let header = all.find(|header| header.attribute("name") == Some(name));
-            header.map(Element::text)
-        };
+        let header = |name: &str| header(headers, name);
         Self {
             to: message.attribute("to").unwrap().to_owned(),
             node: items.attribute("node").unwrap().to_owned(),
@@ -358,6 +386,8 @@ impl Pushed {
             total: header("TotalItems"),
             previous: header("PreviousCursor"),
             last: header("LastCursor"),
+            anew: header("Smart-Feed-Cursor"),
+            generation: header("Smart-Feed-Generation"),
         }
     }
 }

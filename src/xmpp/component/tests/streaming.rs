@@ -119,7 +119,7 @@ async fn every_error_of_a_stream_at_the_handshake_is_told_and_never_spins() {
         server.send(&stream_error("undefined-condition")).await;
         tries += 1;
     }
-    assert!(tries <= 13, "{tries}: once a minute");
+    assert!(tries <= 15, "{tries}: about once a minute");
     rig.accept().await;
     sleep(Duration::from_millis(10)).await;
     assert!(rig.component.state().is_online);
@@ -260,11 +260,42 @@ fn rig_nobody() -> super::rig::Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_closed_stream_is_opened_again_at_once() {
+async fn a_stream_that_served_for_a_while_is_opened_again_at_once_and_one_that_did_not_later() {
+    // XMPP-4.
     let mut rig = Rig::of(1).await;
-    sleep(Duration::from_secs(40)).await;
+    for (served_secs, most_secs) in [(3, 1), (40, 1), (1, 60)] {
+        let mut longest = Duration::ZERO;
+        for _ in 0..9 {
+            sleep(Duration::from_secs(served_secs)).await;
+            rig.server.send("</stream:stream>").await;
+            let began = Instant::now();
+            rig.accept().await;
+            longest = longest.max(began.elapsed());
+        }
+        assert!(longest.as_secs() < most_secs, "{served_secs}: {longest:?}");
+        assert!(served_secs > 1 || longest.as_secs() > 10, "{longest:?}");
+    }
+    // After long waits half a minute is good enough.
+    sleep(Duration::from_secs(31)).await;
     rig.server.send("</stream:stream>").await;
     let began = Instant::now();
     rig.accept().await;
     assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_waits_differ_and_are_no_longer_than_a_minute() {
+    // XMPP-4: jitter at the cap.
+    let mut rig = rig().await;
+    let mut waits = Vec::new();
+    for _ in 0..20 {
+        let began = Instant::now();
+        drop(rig.connected().await);
+        waits.push(began.elapsed());
+    }
+    let longest = &waits[12..];
+    for wait in longest {
+        assert!((44..=60).contains(&wait.as_secs()), "{waits:?}");
+    }
+    assert!(longest.iter().any(|wait| *wait != longest[0]), "{waits:?}");
 }

@@ -1,6 +1,6 @@
 //! Subscriptions: made, listed, ended, renewed and kept over a restart.
 
-use super::rig::{ALICE, Rig, SERVICE, accounts, config, error, subscribe};
+use super::rig::{ALICE, Rig, SERVICE, Server, accounts, config, error, subscribe, told_end};
 use crate::{
     auth::AccessSettings,
     readers::testing::{add, id},
@@ -16,7 +16,7 @@ use crate::{
 };
 use futures_util::TryStreamExt as _;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 const BARE: &str = "alice@example.net";
 
@@ -196,7 +196,7 @@ async fn a_resource_is_asked_before_its_lease_ends_and_one_that_is_gone_ends() {
     rig.subscribe("blog", "alice@example.net/gone").await;
     rig.subscribe("blog", "alice@example.net/mute").await;
     let end = rig.readers.clock.now_us() + (FULL_LEASE_SECS + 120) * 1_000_000;
-    let mut asked = 0;
+    let (mut asked, mut ended) = (0, Vec::new());
     while rig.readers.clock.now_us() < end {
         let iq = rig.server.next().await;
         let (to, id) = (iq.attribute("to").unwrap(), iq.attribute("id").unwrap());
@@ -205,6 +205,10 @@ async fn a_resource_is_asked_before_its_lease_ends_and_one_that_is_gone_ends() {
             rig.server
                 .send(std::str::from_utf8(&written).unwrap())
                 .await;
+            continue;
+        }
+        if iq.name() == "message" {
+            ended.push(told_end(&iq).0);
             continue;
         }
         if iq.attribute("type") != Some("get") {
@@ -229,6 +233,8 @@ async fn a_resource_is_asked_before_its_lease_ends_and_one_that_is_gone_ends() {
         rig.server.send(&answer).await;
     }
     assert!((3..12).contains(&asked), "{asked}");
+    // Nobody is there to be told of the other end.
+    assert_eq!(ended, ["alice@example.net/mute"]);
     let all = told(&mut rig, "").await;
     assert_eq!(all, [("blog".into(), ALICE.into())]);
     assert_eq!(stored(&rig).await, 1);
@@ -263,12 +269,83 @@ async fn whatever_an_address_asks_renews_its_lease() {
     sleep(Duration::from_secs(130)).await;
     let second = lease(&rig).await.unwrap();
     assert!(second.secs_since(first) >= BARE_LEASE_SECS / 2 - 60);
+    // Nobody can ask while there is no stream: its lease ends an hour after the next has come.
     drop(std::mem::replace(
         &mut rig.server,
         super::rig::Server::nobody(),
     ));
     sleep(Duration::from_secs(BARE_LEASE_SECS + 240)).await;
+    assert_eq!(lease(&rig).await, Some(second));
+    rig.newest().await;
+    let began = Instant::now();
+    let message = next_but_pings(&mut rig.server).await;
+    assert_eq!(told_end(&message), (BARE.to_owned(), "blog".to_owned()));
+    assert!((3_500..3_800).contains(&began.elapsed().as_secs()));
+    sleep(Duration::from_millis(10)).await;
     assert_eq!(lease(&rig).await, None);
+}
+
+/// The next stanza that is no question of the component whether its stream lives.
+async fn next_but_pings(server: &mut Server) -> Element {
+    loop {
+        let stanza = server.next().await;
+        if stanza.attribute("to") != Some(SERVICE) {
+            return stanza;
+        }
+        let back = stanza.written(ns::COMPONENT);
+        server.send(std::str::from_utf8(&back).unwrap()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_does_not_end_before_its_address_could_be_asked() {
+    // Section 7 of the brief: the server was away over the end of the lease, and then everfeed.
+    let mute = "alice@example.net/mute";
+    let mut rig = Rig::of(1).await;
+    rig.subscribe("blog", ALICE).await;
+    for is_stopped in [false, true] {
+        rig.subscribe("blog", mute).await;
+        assert_eq!(stored(&rig).await, 2);
+        if is_stopped {
+            rig.end().await;
+        } else {
+            drop(std::mem::replace(&mut rig.server, Server::nobody()));
+        }
+        sleep(Duration::from_secs(FULL_LEASE_SECS + 7_200)).await;
+        assert_eq!(stored(&rig).await, 2);
+        if is_stopped {
+            rig = rig.restart().await;
+        } else {
+            rig.newest().await;
+        }
+        let began = Instant::now();
+        let mut asked = Vec::new();
+        loop {
+            let stanza = next_but_pings(&mut rig.server).await;
+            if stanza.name() == "message" {
+                assert_eq!(told_end(&stanza).0, mute);
+                break;
+            }
+            if stanza.child(ns::PING, "ping").is_none() {
+                continue;
+            }
+            let to = stanza.attribute("to").unwrap().to_owned();
+            if to == ALICE {
+                let id = stanza.attribute("id").unwrap();
+                let answer = format!("<iq type='result' id='{id}' from='{to}' to='{SERVICE}'/>");
+                rig.server.send(&answer).await;
+            }
+            asked.push((to, began.elapsed().as_secs()));
+        }
+        // Clients have time to come back; the one that answers is asked once.
+        let of = |jid: &str| asked.iter().filter(|(to, _)| to == jid).count();
+        assert_eq!((of(ALICE), of(mute)), (1, 5), "{asked:?}");
+        let (_, first) = asked[0];
+        assert!((500..720).contains(&first), "{asked:?}");
+        assert!((3_500..3_800).contains(&began.elapsed().as_secs()));
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(told(&mut rig, "").await, [("blog".into(), ALICE.into())]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,6 +383,9 @@ async fn messages_that_come_back_end_a_subscription_only_when_the_address_is_no_
             .send(&bounce(BARE, "wait", "resource-constraint"))
             .await;
     }
+    // It may be there all the same, and can subscribe again.
+    let message = rig.server.next().await;
+    assert_eq!(told_end(&message).0, BARE);
     assert!(rig.server.is_quiet().await);
     assert_eq!(stored(&rig).await, 0);
 }
@@ -320,11 +400,7 @@ async fn who_loses_the_right_to_read_is_told_and_pushed_nothing_more() {
     rig.ask_as(bob, "set", &subscribe("blog", bob)).await;
     rig.protect(AccessSettings::Named(["bob".to_owned()].into()));
     let message = rig.server.next().await;
-    assert_eq!(message.attribute("to"), Some(BARE));
-    let told = message.child(ns::PUBSUB, "pubsub").unwrap();
-    let told = told.child(ns::PUBSUB, "subscription").unwrap();
-    assert_eq!(told.attribute("subscription"), Some("none"));
-    assert_eq!(told.attribute("node"), Some("blog"));
+    assert_eq!(told_end(&message), (BARE.to_owned(), "blog".to_owned()));
     rig.change(vec![add(2)]).await;
     assert_eq!(rig.server.pushed().await.to, bob);
     // The user is removed, and its address with it.

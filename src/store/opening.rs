@@ -1,0 +1,100 @@
+//! Opens the store that a configuration names, whichever it is; the stores themselves are beside.
+
+use super::{
+    Store, StoreError,
+    database_url::DatabaseUrl,
+    redb::{Redb, missing_store},
+    settings::Config,
+};
+use crate::clock::Clock;
+#[cfg(not(feature = "postgres"))]
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens the store of a configuration, and makes it where there is none. Blocks, and is not called
+/// by a task.
+pub fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, StoreError> {
+    match &config.url {
+        Some(url) => open_database(url, clock),
+        None => Ok(Arc::new(Redb::open(&config.path, config, clock)?)),
+    }
+}
+
+/// Opens it to look at it, without making or changing anything; `None` where there is none. Blocks.
+pub fn look(config: &Config, clock: Arc<dyn Clock>) -> Result<Option<Arc<dyn Store>>, StoreError> {
+    if let Some(url) = &config.url {
+        return look_at_database(url, clock);
+    }
+    if let Some(missing) = missing_store(&config.path) {
+        return Err(missing);
+    }
+    if !config.path.exists() {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(Redb::look(&config.path, config, clock)?)))
+}
+
+/// The problem with the URL of a database; `None` for one that can be connected to.
+pub fn url_problem(url: &DatabaseUrl) -> Option<String> {
+    #[cfg(feature = "postgres")]
+    return super::postgres::url_problem(url);
+    #[cfg(not(feature = "postgres"))]
+    return Some(format!("{url} cannot be used: {WITHOUT}"));
+}
+
+#[cfg(feature = "postgres")]
+fn open_database(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, StoreError> {
+    use super::postgres::{DatabaseTime, Postgres};
+    Ok(Arc::new(Postgres::open(
+        url,
+        clock,
+        DatabaseTime::OfDatabase,
+    )?))
+}
+
+#[cfg(feature = "postgres")]
+fn look_at_database(
+    url: &DatabaseUrl,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<Arc<dyn Store>>, StoreError> {
+    let seen = super::postgres::Postgres::look(url, clock)?;
+    Ok(seen.map(|seen| Arc::new(seen) as Arc<dyn Store>))
+}
+
+#[cfg(not(feature = "postgres"))]
+const WITHOUT: &str = "this everfeed was built without PostgreSQL (cargo feature `postgres`)";
+
+/// Refuses a copy to a database.
+#[cfg(not(feature = "postgres"))]
+pub fn copy_to_database(
+    _: &Path,
+    _: &DatabaseUrl,
+    _: bool,
+    _: Arc<dyn Clock>,
+) -> Result<u64, StoreError> {
+    Err(StoreError::Schema(WITHOUT.into()))
+}
+
+/// Refuses a copy of a database.
+#[cfg(not(feature = "postgres"))]
+pub fn copy_from_database(
+    _: &DatabaseUrl,
+    _: &Path,
+    _: bool,
+    _: Arc<dyn Clock>,
+) -> Result<u64, StoreError> {
+    Err(StoreError::Schema(WITHOUT.into()))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_database(_: &DatabaseUrl, _: Arc<dyn Clock>) -> Result<Arc<dyn Store>, StoreError> {
+    Err(StoreError::Schema(WITHOUT.into()))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn look_at_database(
+    _: &DatabaseUrl,
+    _: Arc<dyn Clock>,
+) -> Result<Option<Arc<dyn Store>>, StoreError> {
+    Err(StoreError::Schema(WITHOUT.into()))
+}

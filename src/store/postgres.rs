@@ -1,0 +1,640 @@
+//! The store in a database of PostgreSQL, served by one process at a time: transactions are in
+//! [`database`], tables in [`schema`], not here.
+
+use super::{
+    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
+    HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
+    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    clock_guard::ClockGuard,
+    condition::StoreCondition,
+    database_url::DatabaseUrl,
+    stored::{decode, encode},
+    subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
+};
+use crate::{
+    auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
+    clock::Clock,
+    feed::{
+        archive::{ArchiveWalk, StagedPage, StagedWalk},
+        group::{GroupRecord, Holder},
+        item::{Item, ItemId, KeyHash},
+        legacy_document::LegacyDocument,
+        observation_record::ObservationRecord,
+        page::{Page, PageQuery},
+        part::WantedPart,
+        reconcile::Evidence,
+        record::{FeedNo, FeedRecord},
+        schedule::PollState,
+        stamp::Stamp,
+    },
+    locks::lock,
+};
+use connections::{CONNECTIONS_MAX, Connections};
+pub use database::DatabaseTime;
+use database::{Database, DatabaseWriting};
+pub(super) use row_moves::DatabaseEnd;
+use session::DatabaseSession;
+use statement::{SqlStatement, column, number_at, stamp_at};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, mpsc::sync_channel},
+    time::Duration,
+};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinHandle,
+};
+
+mod fault;
+
+mod address;
+
+mod tls;
+
+mod connections;
+
+mod statement;
+
+mod session;
+
+mod database;
+
+mod serving_lock;
+
+mod schema;
+
+mod rows;
+
+mod feed_locks;
+
+mod items;
+
+mod listing;
+
+mod planned;
+
+mod commit;
+
+mod staged_pages;
+
+mod forgotten;
+
+mod groups;
+
+mod catalog;
+
+mod subscriptions;
+
+mod accounts;
+
+mod sites;
+
+mod registry;
+
+mod row_moves;
+
+#[cfg(test)]
+mod tests;
+
+/// The problem with a URL; `None` for one that can be connected to.
+pub(super) fn url_problem(url: &DatabaseUrl) -> Option<String> {
+    address::address(url).err()
+}
+
+/// Time for saying that a store is closed that was dropped.
+const END_MAX: Duration = Duration::from_secs(2);
+
+/// A store in a database. Dropping it ends it in order, too, but blocks meanwhile;
+/// [`Upkeep::close`] does not. What was answered with `Ok` is committed there.
+pub struct Postgres {
+    database: Arc<Database>,
+    /// Holds the lock, and watches over it.
+    watch: Mutex<Option<JoinHandle<()>>>,
+    ended_uncleanly: bool,
+    /// Its sockets and timers are apart from everybody else's, and threads of it wait for the
+    /// database.
+    runtime: Option<Runtime>,
+}
+
+impl Postgres {
+    /// Connects to the database, makes its tables or brings them up to date, and takes the lock by
+    /// which one process serves it. Blocks, and is not called by a task.
+    ///
+    /// `Away` when the database cannot be reached or refuses us; `Schema` for a URL that cannot be
+    /// read, and for tables that are a newer everfeed's or nobody's; `Failed` when another process
+    /// serves it, or rights are missing.
+    pub fn open(
+        url: &DatabaseUrl,
+        clock: Arc<dyn Clock>,
+        time: DatabaseTime,
+    ) -> Result<Self, StoreError> {
+        Self::open_where(url, clock, time, row_moves::refuse_copied)
+    }
+
+    /// The same of a database that may have gone on elsewhere.
+    fn open_unchecked(
+        url: &DatabaseUrl,
+        clock: Arc<dyn Clock>,
+        time: DatabaseTime,
+    ) -> Result<Self, StoreError> {
+        Self::open_where(url, clock, time, |_| Ok(()))
+    }
+
+    fn open_where(
+        url: &DatabaseUrl,
+        clock: Arc<dyn Clock>,
+        time: DatabaseTime,
+        check: impl Fn(&DatabaseSession) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
+        let (runtime, database) = connected(url, clock, time)?;
+        let migrating = database.session("BEGIN ISOLATION LEVEL READ COMMITTED", None)?;
+        let migrated = schema::migrate(&migrating);
+        migrating.end(migrated.is_ok());
+        migrated?;
+        let held = runtime.block_on(serving_lock::take(&database))?;
+        database.read(check)?;
+        let ended_uncleanly = begin_serving(&database)?;
+        let watch = runtime.spawn(serving_lock::watch(Arc::downgrade(&database), held));
+        Ok(Self {
+            database,
+            watch: Mutex::new(Some(watch)),
+            ended_uncleanly,
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Connects to the database to look at it: nothing is made or locked. `None` for one without
+    /// tables. Blocks.
+    pub fn look(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<Option<Self>, StoreError> {
+        let (runtime, database) = connected(url, clock, DatabaseTime::OfDatabase)?;
+        let looking = database.session("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", None)?;
+        let held = schema::held(&looking);
+        looking.end(false);
+        if held? == 0 {
+            runtime.shutdown_background();
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            database,
+            watch: Mutex::default(),
+            ended_uncleanly: false,
+            runtime: Some(runtime),
+        }))
+    }
+
+    /// Reads at one revision.
+    fn read<T: Send + 'static>(
+        &self,
+        work: impl Fn(&DatabaseSession) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        let database = Arc::clone(&self.database);
+        Box::pin(database.run(move |database| database.read(work)))
+    }
+
+    /// Says in the database that it is closed in order, if it was served here.
+    fn end(&self) -> StoreFuture<'_, ()> {
+        if lock(&self.watch).is_none() {
+            return self.read(|_| Ok(()));
+        }
+        let guard = self.database.guard();
+        self.write(move |writing| end_serving(writing, &guard))
+    }
+
+    /// Ends in order where nobody has closed it. Blocks meanwhile, but not for long.
+    fn end_in_order(&self) {
+        let Some(runtime) = &self.runtime else { return };
+        if lock(&self.watch).is_none() || self.database.is_away() {
+            return;
+        }
+        let guard = self.database.guard();
+        let database = Arc::clone(&self.database);
+        let (ended, answer) = sync_channel(1);
+        runtime.spawn(async move {
+            let ending = database
+                .run(move |database| database.write(|writing| end_serving(writing, &guard)));
+            // Nobody may wait for it any more.
+            let _ = ended.send(ending.await);
+        });
+        // What is not said now costs the next start some caution.
+        let _ = answer.recv_timeout(END_MAX);
+    }
+
+    /// Changes in one transaction.
+    fn write<T: Send + 'static>(
+        &self,
+        work: impl Fn(&DatabaseWriting<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        let database = Arc::clone(&self.database);
+        Box::pin(database.run(move |database| database.write(work)))
+    }
+}
+
+/// Does this in a database, as somebody else.
+#[cfg(test)]
+pub(super) async fn execute_in(url: &DatabaseUrl, sql: &str) -> Result<(), StoreError> {
+    let address = address::address(url).map_err(StoreError::Schema)?;
+    let done = Connections::new(address)
+        .connect()
+        .await?
+        .batch_execute(sql)
+        .await;
+    done.map_err(|error| fault::statement_error(&error))
+}
+
+/// A runtime with a database that nothing was asked of yet.
+fn connected(
+    url: &DatabaseUrl,
+    clock: Arc<dyn Clock>,
+    time: DatabaseTime,
+) -> Result<(Runtime, Arc<Database>), StoreError> {
+    let address = address::address(url);
+    let address = address.map_err(|why| StoreError::Schema(format!("store.url, {url}: {why}")))?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        // One for each connection, and some that end just now.
+        .max_blocking_threads(CONNECTIONS_MAX * 2)
+        .thread_name("store-postgres")
+        .enable_all()
+        .build()
+        .map_err(|error| StoreError::Failed(format!("no thread for the database: {error}")))?;
+    let connections = Arc::new(Connections::new(address));
+    let database = Database::new(runtime.handle().clone(), connections, clock, time);
+    let database = Arc::new(database);
+    Ok((runtime, database))
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.end_in_order();
+        // The lock is let go of at once, and not when the threads have ended.
+        if let Some(watch) = lock(&self.watch).take() {
+            watch.abort();
+        }
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Begins a new epoch, in which no process before us commits anything, and takes over what the
+/// database holds of the clock. True when the process before us did not close the store.
+fn begin_serving(database: &Database) -> Result<bool, StoreError> {
+    let session = database.session("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", None)?;
+    let begun = || {
+        session.note_change();
+        let answers = session.ask(vec![
+            SqlStatement::new(
+                "UPDATE meta SET number = number + 1 WHERE name = 'epoch' RETURNING number",
+            ),
+            SqlStatement::new("SELECT number FROM meta WHERE name = 'running'"),
+            SqlStatement::new("UPDATE meta SET number = 1 WHERE name = 'running'"),
+            SqlStatement::new("SELECT value FROM meta WHERE name = 'clock' AND value IS NOT NULL"),
+            SqlStatement::new("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
+        ])?;
+        session.commit()?;
+        let epoch = answers[0].first().map(|row| column(row, 0)).transpose()?;
+        let was_running = answers[1]
+            .first()
+            .map(|row| number_at(row, 0))
+            .transpose()?;
+        let guard = answers[3]
+            .first()
+            .map(|row| decode::<ClockGuard>("the last time recorded", column(row, 0)?));
+        let now = answers[4].first().map(|row| stamp_at(row, 0)).transpose()?;
+        Ok::<_, StoreError>((
+            epoch.unwrap_or_default(),
+            was_running == Some(1),
+            guard.transpose()?.unwrap_or_default(),
+            database.settled_time(now.unwrap_or_default()),
+        ))
+    };
+    let answer = begun();
+    session.end(answer.is_ok());
+    let (epoch, was_running, guard, now) = answer?;
+    if let Some(by) = guard.is_ahead_by(now) {
+        tracing::warn!(
+            "The database was last written {} s after the present time: its clock ran ahead then, or was set back since. Changes are stored after the last T",
+            by.as_secs()
+        );
+    }
+    database.set_epoch(epoch);
+    database.take_guard(guard);
+    Ok(was_running)
+}
+
+/// Says that the store is closed, and writes the last time recorded.
+fn end_serving(writing: &DatabaseWriting<'_>, guard: &ClockGuard) -> Result<(), StoreError> {
+    let session = writing.session;
+    session.change(SqlStatement::new(
+        "UPDATE meta SET number = 0 WHERE name = 'running'",
+    ));
+    let written = SqlStatement::new("UPDATE meta SET value = $1 WHERE name = 'clock'");
+    session.change(written.with(encode(guard)?));
+    Ok(())
+}
+
+impl Watched for Postgres {
+    fn condition(&self) -> StoreCondition {
+        self.database.condition()
+    }
+
+    fn ended_uncleanly(&self) -> bool {
+        self.ended_uncleanly
+    }
+}
+
+impl Upkeep for Postgres {
+    fn check(&self) -> StoreFuture<'_, ()> {
+        // A transaction for changes is begun, which a server that takes none refuses.
+        self.write(|writing| writing.check_clock())
+    }
+
+    fn accept_clock(&self) -> StoreFuture<'_, ()> {
+        self.write(|writing| writing.accept_clock())
+    }
+
+    fn back_up<'a>(&'a self, _: &'a Path) -> StoreFuture<'a, BackupReport> {
+        Box::pin(async {
+            Err(StoreError::Failed(
+                "the store is a database; back it up with pg_dump, or copy it to a file: `everfeed store copy --keep URL FILE`".into(),
+            ))
+        })
+    }
+
+    fn close(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async {
+            let ended = self.end().await;
+            self.database.close().await;
+            if let Some(watch) = lock(&self.watch).take() {
+                watch.abort();
+            }
+            self.database.connections.close_free();
+            ended
+        })
+    }
+}
+
+impl CatalogStore for Postgres {
+    fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
+        self.write(move |writing| catalog::register_all(writing, &feeds))
+    }
+
+    fn feed_named<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<FeedRecord>> {
+        let name = name.to_owned();
+        self.read(move |session| rows::named(session, &name))
+    }
+
+    fn feeds(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<FeedRecord>> {
+        self.read(move |session| rows::records(session, after, max))
+    }
+
+    fn feed_names(
+        &self,
+        after: Option<String>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
+        self.read(move |session| rows::names(session, after.as_deref(), max))
+    }
+
+    fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
+        self.write(move |writing| catalog::forget(writing, feed))
+    }
+
+    fn counts(&self) -> StoreFuture<'_, StoreCounts> {
+        self.read(rows::counts)
+    }
+}
+
+impl Feeds for Postgres {
+    fn feed(&self, feed: FeedNo) -> StoreFuture<'_, FeedRecord> {
+        self.read(move |session| rows::record(session, feed))
+    }
+
+    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot> {
+        self.read(move |session| rows::snapshot(session, feed, &keys))
+    }
+
+    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed> {
+        self.read(move |session| rows::witnessed(session, feed, &witnesses))
+    }
+
+    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>> {
+        self.read(move |session| rows::ids(session, feed, &keys))
+    }
+
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Receipt> {
+        self.write(move |writing| commit::commit(writing, &commit))
+    }
+
+    fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
+        self.read(move |session| listing::page(session, &query))
+    }
+
+    fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
+        self.read(move |session| rows::item(session, feed, id))
+    }
+
+    fn outline(
+        &self,
+        feed: FeedNo,
+        after: Option<Stamp>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<Outlined>> {
+        self.read(move |session| rows::outline(session, feed, after, max))
+    }
+
+    fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {
+        self.read(move |session| rows::evidence(session, feed, id))
+    }
+
+    fn observations(&self, feed: FeedNo) -> StoreFuture<'_, Vec<(u64, ObservationRecord)>> {
+        self.read(move |session| rows::observations(session, feed))
+    }
+}
+
+impl Polls for Postgres {
+    fn polls(
+        &self,
+        after: Option<FeedNo>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
+        self.read(move |session| rows::polls(session, after, max))
+    }
+
+    fn poll(&self, feed: FeedNo) -> StoreFuture<'_, Option<PollState>> {
+        self.read(move |session| rows::poll(session, feed))
+    }
+
+    fn save_polls(
+        &self,
+        polls: Vec<(FeedNo, PollState)>,
+        pauses: Vec<HostPause>,
+    ) -> StoreFuture<'_, ()> {
+        self.write(move |writing| commit::save_polls(writing, &polls, &pauses))
+    }
+
+    // Limit: each batch of polls is a transaction that is durable at once.
+    fn note_polls(&self, polls: Vec<(FeedNo, PollState)>) -> StoreFuture<'_, ()> {
+        self.save_polls(polls, Vec::new())
+    }
+
+    fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {
+        self.read(move |session| rows::host_pauses(session, after.as_deref(), max))
+    }
+}
+
+impl Walks for Postgres {
+    fn walks(
+        &self,
+        after: Option<FeedNo>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
+        self.read(move |session| rows::walks(session, after, max))
+    }
+
+    fn walk(&self, feed: FeedNo) -> StoreFuture<'_, Option<ArchiveWalk>> {
+        self.read(move |session| rows::walk(session, feed))
+    }
+
+    fn stage(
+        &self,
+        feed: FeedNo,
+        walk: ArchiveWalk,
+        page: Option<StagedPage>,
+    ) -> StoreFuture<'_, ()> {
+        self.write(move |writing| commit::stage(writing, feed, &walk, page.as_ref()))
+    }
+
+    fn staged(&self, feed: FeedNo) -> StoreFuture<'_, StagedWalk> {
+        self.read(move |session| rows::staged(session, feed))
+    }
+}
+
+impl Subscriptions for Postgres {
+    fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription> {
+        self.write(move |writing| subscriptions::subscribe(writing, &new))
+    }
+
+    fn change_subscription(
+        &self,
+        subscription: Subscription,
+        progress: Option<Progress>,
+    ) -> StoreFuture<'_, u64> {
+        self.write(move |writing| {
+            subscriptions::change(writing, subscription.clone(), progress.as_ref())
+        })
+    }
+
+    fn subscription(
+        &self,
+        no: SubscriptionNo,
+    ) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
+        self.read(move |session| subscriptions::subscription(session, no))
+    }
+
+    fn find_subscription<'a>(
+        &'a self,
+        topic: &'a str,
+        address: &'a str,
+    ) -> StoreFuture<'a, Option<(Subscription, Progress)>> {
+        let (topic, address) = (topic.to_owned(), address.to_owned());
+        self.read(move |session| subscriptions::find(session, &topic, &address))
+    }
+
+    fn subscriptions(
+        &self,
+        feed: Option<FeedNo>,
+        after: Option<SubscriptionNo>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(Subscription, Progress)>> {
+        self.read(move |session| subscriptions::list(session, feed, after, max))
+    }
+
+    fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
+        self.read(move |session| subscriptions::count_active(session, feed, now))
+    }
+
+    fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {
+        self.write(move |writing| subscriptions::end(writing, no))
+    }
+
+    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>> {
+        self.write(move |writing| subscriptions::acknowledge(writing, &acknowledged))
+    }
+
+    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
+        self.write(move |writing| subscriptions::save_attempts(writing, &attempts))
+    }
+}
+
+impl AccountStore for Postgres {
+    fn add_user(&self, new: NewUser) -> StoreFuture<'_, Option<User>> {
+        self.write(move |writing| accounts::add_user(writing, &new))
+    }
+
+    fn users(&self, after: Option<UserNo>, max: usize) -> StoreFuture<'_, Vec<User>> {
+        self.read(move |session| accounts::users(session, after, max))
+    }
+
+    fn change_user(&self, changed: User) -> StoreFuture<'_, bool> {
+        self.write(move |writing| accounts::change_user(writing, &changed))
+    }
+
+    fn remove_user(&self, user: UserNo) -> StoreFuture<'_, bool> {
+        self.write(move |writing| accounts::remove_user(writing, user))
+    }
+
+    fn add_token(&self, new: NewAccessToken) -> StoreFuture<'_, Option<AccessToken>> {
+        self.write(move |writing| accounts::add_token(writing, &new))
+    }
+
+    fn tokens(&self, after: Option<TokenNo>, max: usize) -> StoreFuture<'_, Vec<AccessToken>> {
+        self.read(move |session| accounts::tokens(session, after, max))
+    }
+
+    fn remove_token(&self, token: TokenNo) -> StoreFuture<'_, bool> {
+        self.write(move |writing| accounts::remove_token(writing, token))
+    }
+}
+
+impl Groups for Postgres {
+    fn set_group(&self, group: FeedNo, wanted: WantedGroup) -> StoreFuture<'_, GroupStep> {
+        self.write(move |writing| groups::set(writing, group, &wanted))
+    }
+
+    fn advance_group(&self, group: FeedNo, items_max: usize) -> StoreFuture<'_, GroupStep> {
+        self.write(move |writing| groups::advance(writing, group, items_max))
+    }
+
+    fn set_parts(&self, feed: FeedNo, wanted: Vec<WantedPart>) -> StoreFuture<'_, Vec<FeedRecord>> {
+        self.write(move |writing| catalog::set_parts(writing, feed, &wanted))
+    }
+
+    fn group(&self, group: FeedNo) -> StoreFuture<'_, Option<GroupRecord>> {
+        self.read(move |session| groups::group(session, group))
+    }
+
+    fn holders(&self, group: FeedNo, post: ItemId) -> StoreFuture<'_, Vec<Holder>> {
+        self.read(move |session| groups::holders(session, group, post))
+    }
+}
+
+impl SiteStore for Postgres {
+    fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
+        self.write(move |writing| sites::keep_document(writing, feed, &document))
+    }
+
+    fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
+        self.read(move |session| forgotten::document(session, feed))
+    }
+
+    fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()> {
+        let site = site.to_owned();
+        self.write(move |writing| sites::keep_found_feeds(writing, &site, &found))
+    }
+
+    fn found_feeds<'a>(&'a self, site: &'a str) -> StoreFuture<'a, FoundFeeds> {
+        let site = site.to_owned();
+        self.read(move |session| sites::found_feeds(session, &site))
+    }
+}

@@ -1,0 +1,495 @@
+//! Transactions in the database: each tried again where that helps, and read back where its end was
+//! not seen. Not what is done in them.
+
+use super::{
+    connections::{CONNECTIONS_MAX, Connections},
+    fault::DatabaseFault,
+    session::DatabaseSession,
+    statement::{SqlStatement, column, stamp_at},
+};
+use crate::{
+    clock::Clock,
+    feed::stamp::Stamp,
+    locks::lock,
+    store::{Outage, Remedy, StoreCondition, StoreError, clock_guard::ClockGuard, stored::encode},
+};
+use std::{
+    cell::Cell,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+    time::timeout,
+};
+use tokio_postgres::{Client, types::Type};
+
+/// Begins a transaction that reads: all of it at one revision.
+const READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// Begins a transaction that changes. Each statement sees what was committed before it, whatever the
+/// server is set to. A lock that does not come, and a process that does not go on, hold up nobody
+/// for long.
+const WRITING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+     SET LOCAL lock_timeout = '5s'; \
+     SET LOCAL idle_in_transaction_session_timeout = '60s'";
+
+/// Its first statement: its number, by which its end is read back; the time; the epoch in force. What
+/// is answered is on disk, or further where the operator wants that.
+const HEADING: &str = "SELECT pg_current_xact_id()::text, \
+     (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
+     (SELECT number FROM meta WHERE name = 'epoch' FOR SHARE), \
+     set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+     WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)";
+
+/// Times that a transaction is done, when it meets others or its connection breaks.
+const TRIES_MAX: u32 = 6;
+
+/// Pause before the second of them; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// Time in which the end of a transaction is looked for, when its connection broke in COMMIT.
+const OUTCOME_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Time that a call waits for one of [`CONNECTIONS_MAX`] connections.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// Seconds after which the last time recorded is written again.
+const CLOCK_EVERY_SECS: u64 = 60;
+
+/// Source of T.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseTime {
+    /// The clock of the database, which all of its users share.
+    OfDatabase,
+    /// The clock of this process.
+    OfProcess,
+}
+
+/// The database, and what this process knows of it.
+pub(super) struct Database {
+    pub(super) runtime: Handle,
+    pub(super) connections: Arc<Connections>,
+    clock: Arc<dyn Clock>,
+    time: DatabaseTime,
+    /// As many permits as there may be connections in use.
+    places: Arc<Semaphore>,
+    guard: Mutex<KeptGuard>,
+    outage: Mutex<Option<Outage>>,
+    /// The epoch in which this process serves the store.
+    epoch: AtomicI64,
+    is_closed: AtomicBool,
+    /// Round trips of transactions that changed something.
+    #[cfg(test)]
+    pub(super) round_trips: std::sync::atomic::AtomicU64,
+}
+
+/// The guard of the clock, and the time recorded that is in the database.
+#[derive(Default)]
+struct KeptGuard {
+    guard: ClockGuard,
+    saved: Option<Stamp>,
+}
+
+/// End of a transaction, read back.
+enum Outcome {
+    Committed,
+    Aborted,
+    Unknown,
+}
+
+impl Database {
+    pub(super) fn new(
+        runtime: Handle,
+        connections: Arc<Connections>,
+        clock: Arc<dyn Clock>,
+        time: DatabaseTime,
+    ) -> Self {
+        Self {
+            runtime,
+            connections,
+            clock,
+            time,
+            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            guard: Mutex::default(),
+            outage: Mutex::default(),
+            epoch: AtomicI64::new(0),
+            is_closed: AtomicBool::new(false),
+            #[cfg(test)]
+            round_trips: std::sync::atomic::AtomicU64::new(0),
+        }
+    }
+
+    /// Does this on a thread that may wait, when there is room for it.
+    pub(super) async fn run<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        if self.is_closed.load(Ordering::SeqCst) {
+            return Err(StoreError::Closed);
+        }
+        // The timers and sockets are those of the store's own runtime, whatever the caller has.
+        let runtime = self.runtime.clone();
+        let task = runtime.spawn(async move {
+            let place = self.place().await?;
+            let worked = spawn_blocking(move || {
+                let answer = work(&self);
+                drop(place);
+                answer
+            });
+            worked.await.unwrap_or_else(|error| {
+                Err(StoreError::Failed(format!(
+                    "a call of the store ended early: {error}"
+                )))
+            })
+        });
+        task.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    async fn place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        match timeout(WAIT_MAX, Arc::clone(&self.places).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) => Err(StoreError::Closed),
+            Err(_) => Err(StoreError::Away(format!(
+                "all {CONNECTIONS_MAX} connections to the database are in use"
+            ))),
+        }
+    }
+
+    /// A transaction that begins with this text. Blocks.
+    pub(super) fn session(
+        &self,
+        opening: &'static str,
+        heading: Option<SqlStatement>,
+    ) -> Result<DatabaseSession, StoreError> {
+        let taken = self.runtime.block_on(self.connections.take())?;
+        Ok(DatabaseSession::new(
+            self.runtime.clone(),
+            taken,
+            opening,
+            heading,
+        ))
+    }
+
+    /// The same, unless the database is known to be away.
+    fn begin(
+        &self,
+        opening: &'static str,
+        heading: Option<SqlStatement>,
+    ) -> Result<DatabaseSession, StoreError> {
+        if let Some(outage) = &*lock(&self.outage) {
+            return Err(StoreError::Away(outage.cause.clone()));
+        }
+        self.session(opening, heading)
+            .inspect_err(|error| self.note_outage(error))
+    }
+
+    /// Reads at one revision. Blocks.
+    pub(super) fn read<T>(
+        &self,
+        work: impl Fn(&DatabaseSession) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let session = self.begin(READING, None)?;
+            let answer = work(&session);
+            let fault = session.fault();
+            session.end(false);
+            match answer {
+                Err(error) => self.pause_before_next(fault, tries, error)?,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Changes in one transaction, which is whole or not at all. Blocks.
+    pub(super) fn write<T>(
+        &self,
+        work: impl Fn(&DatabaseWriting<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let session = self.begin(WRITING, Some(SqlStatement::new(HEADING)))?;
+            let writing = DatabaseWriting {
+                session: &session,
+                database: self,
+                records_clock: Cell::new(false),
+            };
+            let answer = work(&writing).and_then(|answer| {
+                writing.prepare_commit()?;
+                Ok(answer)
+            });
+            if answer.is_err() || !session.has_changed() {
+                let fault = session.fault();
+                session.end(false);
+                match answer {
+                    Err(error) => self.pause_before_next(fault, tries, error)?,
+                    answer => return answer,
+                }
+                continue;
+            }
+            let (now, transaction) = (writing.now()?, writing.transaction()?);
+            let records_clock = writing.records_clock.get();
+            let committed = session.commit();
+            let fault = session.fault();
+            #[cfg(test)]
+            self.round_trips
+                .fetch_add(session.round_trips(), Ordering::SeqCst);
+            session.end(committed.is_ok());
+            let outcome = match committed {
+                Ok(()) => Outcome::Committed,
+                Err(_) if fault == Some(DatabaseFault::Lost) => self.outcome(&transaction),
+                Err(error) => {
+                    self.pause_before_next(fault, tries, error)?;
+                    continue;
+                }
+            };
+            match outcome {
+                Outcome::Committed => {
+                    if records_clock {
+                        lock(&self.guard).guard.record(now);
+                    }
+                    return answer;
+                }
+                Outcome::Aborted => {
+                    let lost = StoreError::Away("the connection to the database broke".into());
+                    self.pause_before_next(fault, tries, lost)?;
+                }
+                Outcome::Unknown => {
+                    let error = StoreError::Away("the connection to the database broke".into());
+                    self.note_outage(&error);
+                    return Err(StoreError::OutcomeUnknown(
+                        "the connection to the database broke while a change was committed".into(),
+                    ));
+                }
+            }
+        }
+    }
+
+    // Decides: Which transaction is done again?
+    /// Waits before the next try, or gives up with the error.
+    fn pause_before_next(
+        &self,
+        fault: Option<DatabaseFault>,
+        tries: u32,
+        error: StoreError,
+    ) -> Result<(), StoreError> {
+        match fault {
+            Some(DatabaseFault::Crossed | DatabaseFault::Lost) if tries < TRIES_MAX => {
+                thread::sleep(FIRST_PAUSE * (1 << (tries - 1)));
+                Ok(())
+            }
+            Some(DatabaseFault::Lost | DatabaseFault::NoRoom) => {
+                self.note_outage(&error);
+                Err(error)
+            }
+            _ => Err(error),
+        }
+    }
+
+    // Limit: a standby that was promoted without the transaction may have given its number to
+    // another one. Then that one's end is read.
+    /// Reads back the end of a transaction.
+    fn outcome(&self, transaction: &str) -> Outcome {
+        let until = Instant::now() + OUTCOME_TIME_MAX;
+        loop {
+            match self.runtime.block_on(self.status(transaction)) {
+                Ok(Some(status)) if status == "committed" => return Outcome::Committed,
+                Ok(Some(status)) if status == "aborted" => return Outcome::Aborted,
+                Ok(None) => return Outcome::Unknown,
+                Ok(Some(_)) | Err(_) if Instant::now() < until => {
+                    thread::sleep(FIRST_PAUSE * 10);
+                }
+                Ok(Some(_)) | Err(_) => return Outcome::Unknown,
+            }
+        }
+    }
+
+    async fn status(&self, transaction: &str) -> Result<Option<String>, StoreError> {
+        let connection = self.connections.take_new().await?;
+        let row = connection
+            .query_typed_one(
+                "SELECT pg_xact_status($1::text::xid8)",
+                &[(&transaction, Type::TEXT)],
+            )
+            .await
+            .map_err(|error| super::fault::statement_error(&error))?;
+        let status = column(&row, 0)?;
+        connection.give_back();
+        Ok(status)
+    }
+
+    /// The condition of the store.
+    pub(super) fn condition(&self) -> StoreCondition {
+        match &*lock(&self.outage) {
+            Some(outage) => StoreCondition::Away(outage.clone()),
+            None => StoreCondition::Sound,
+        }
+    }
+
+    /// Notes that nothing can be committed, until the keeper of the lock finds otherwise.
+    pub(super) fn note_outage(&self, error: &StoreError) {
+        let StoreError::Away(cause) = error else {
+            return;
+        };
+        self.set_outage(cause, Remedy::OpensAgain);
+    }
+
+    pub(super) fn set_outage(&self, cause: &str, remedy: Remedy) {
+        let mut held = lock(&self.outage);
+        match &mut *held {
+            Some(outage) => {
+                outage.remedy = remedy;
+                cause.clone_into(&mut outage.cause);
+            }
+            none => {
+                tracing::error!("The database is away, and nothing is read or stored: {cause}");
+                *none = Some(Outage {
+                    cause: cause.to_owned(),
+                    since: Stamp::from_micros(self.clock.now_us()),
+                    remedy,
+                });
+            }
+        }
+    }
+
+    /// Notes that changes can be committed again.
+    pub(super) fn end_outage(&self) {
+        if let Some(outage) = lock(&self.outage).take() {
+            let now = Stamp::from_micros(self.clock.now_us());
+            tracing::info!(
+                "The database is there again, after {} s",
+                now.secs_since(outage.since)
+            );
+        }
+    }
+
+    /// True while the database is known to be away.
+    pub(super) fn is_away(&self) -> bool {
+        lock(&self.outage).is_some()
+    }
+
+    /// Takes over what the database holds of the clock.
+    pub(super) fn take_guard(&self, guard: ClockGuard) {
+        *lock(&self.guard) = KeptGuard {
+            guard,
+            saved: guard.recorded,
+        };
+    }
+
+    /// The time, where that of the database is known.
+    pub(super) fn settled_time(&self, of_database: Stamp) -> Stamp {
+        match self.time {
+            DatabaseTime::OfDatabase => of_database,
+            DatabaseTime::OfProcess => Stamp::from_micros(self.clock.now_us()),
+        }
+    }
+
+    pub(super) fn guard(&self) -> ClockGuard {
+        lock(&self.guard).guard
+    }
+
+    pub(super) fn epoch(&self) -> i64 {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn set_epoch(&self, epoch: i64) {
+        self.epoch.store(epoch, Ordering::SeqCst);
+    }
+
+    /// Refuses calls from now on, and waits for those under way.
+    pub(super) async fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        let all = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
+        let last = self.places.acquire_many(all).await;
+        self.places.close();
+        drop(last);
+    }
+}
+
+/// Succeeds when a change can be committed on a connection.
+pub(super) async fn try_change(client: &Client) -> Result<(), tokio_postgres::Error> {
+    client
+        .batch_execute(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+             UPDATE meta SET number = number WHERE name = 'running'; COMMIT",
+        )
+        .await
+}
+
+/// A transaction that changes something.
+pub(super) struct DatabaseWriting<'s> {
+    pub(super) session: &'s DatabaseSession,
+    database: &'s Database,
+    records_clock: Cell<bool>,
+}
+
+impl DatabaseWriting<'_> {
+    /// The time at which it began.
+    pub(super) fn now(&self) -> Result<Stamp, StoreError> {
+        let of_database = stamp_at(self.session.head()?, 1)?;
+        Ok(self.database.settled_time(of_database))
+    }
+
+    /// Refuses a clock that cannot be right.
+    pub(super) fn check_clock(&self) -> Result<(), StoreError> {
+        self.database.guard().check(self.now()?)
+    }
+
+    /// Remembers that something was written now.
+    pub(super) fn record_clock(&self) {
+        self.records_clock.set(true);
+    }
+
+    /// Takes the clock for right.
+    pub(super) fn accept_clock(&self) -> Result<(), StoreError> {
+        let mut kept = lock(&self.database.guard);
+        kept.guard.accept(self.now()?);
+        self.write_guard(&kept.guard)
+    }
+
+    fn write_guard(&self, guard: &ClockGuard) -> Result<(), StoreError> {
+        let written = SqlStatement::new("UPDATE meta SET value = $1 WHERE name = 'clock'");
+        self.session.change(written.with(encode(guard)?));
+        Ok(())
+    }
+
+    fn transaction(&self) -> Result<String, StoreError> {
+        column(self.session.head()?, 0)
+    }
+
+    /// Refuses to commit in another epoch, and writes the time recorded now and then.
+    fn prepare_commit(&self) -> Result<(), StoreError> {
+        if !self.session.has_changed() {
+            return Ok(());
+        }
+        let epoch: Option<i64> = column(self.session.head()?, 2)?;
+        if epoch != Some(self.database.epoch()) {
+            let cause = "another everfeed has taken over the database; two hubs would push";
+            self.database.set_outage(cause, Remedy::Restart);
+            return Err(StoreError::Away(cause.into()));
+        }
+        if self.records_clock.get() {
+            let now = self.now()?;
+            let mut kept = lock(&self.database.guard);
+            let is_due = kept
+                .saved
+                .is_none_or(|saved| now.secs_since(saved) >= CLOCK_EVERY_SECS);
+            if is_due {
+                let mut guard = kept.guard;
+                guard.record(now);
+                self.write_guard(&guard)?;
+                kept.saved = guard.recorded;
+            }
+        }
+        Ok(())
+    }
+}

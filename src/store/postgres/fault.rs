@@ -1,0 +1,121 @@
+//! Failures of PostgreSQL: what a caller may do after each, and its words for the operator; not who
+//! tries again.
+
+use crate::store::StoreError;
+use std::{error::Error as _, io};
+use tokio_postgres::error::SqlState;
+
+/// Consequence of a failure for what was being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DatabaseFault {
+    /// The connection is gone, or leads to a server that takes no changes.
+    Lost,
+    /// The transaction met another one; done again it may succeed.
+    Crossed,
+    /// The database has no room, or no connection to give.
+    NoRoom,
+    /// It fails again however often it is done.
+    Final,
+}
+
+// Decides: What follows from an error of the database?
+/// The consequence of an error.
+pub(super) fn fault_of(error: &tokio_postgres::Error) -> DatabaseFault {
+    let Some(code) = error.code() else {
+        let is_io = error
+            .source()
+            .is_some_and(|source| source.downcast_ref::<io::Error>().is_some());
+        let is_lost = error.is_closed() || is_io;
+        return if is_lost {
+            DatabaseFault::Lost
+        } else {
+            DatabaseFault::Final
+        };
+    };
+    if [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::LOCK_NOT_AVAILABLE,
+    ]
+    .contains(code)
+    {
+        return DatabaseFault::Crossed;
+    }
+    let text = code.code();
+    let ends_sessions = text.starts_with("57P") || text.starts_with("08");
+    if ends_sessions
+        || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+        || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+    {
+        return DatabaseFault::Lost;
+    }
+    if text.starts_with("53") || text.starts_with("58") {
+        return DatabaseFault::NoRoom;
+    }
+    DatabaseFault::Final
+}
+
+/// The words of an error: its own, and those of its causes. They name no data.
+pub(super) fn words(error: &tokio_postgres::Error) -> String {
+    if let Some(told) = error.as_db_error() {
+        return format!("{} (SQLSTATE {})", told.message(), told.code().code());
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The words for a connection that could not be made, with what to do.
+pub(super) fn connection_words(error: &tokio_postgres::Error) -> String {
+    let told = words(error);
+    let remedy = match error.code() {
+        Some(code) if *code == SqlState::INVALID_PASSWORD => {
+            "PostgreSQL refuses the user or the password of store.url"
+        }
+        Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            "PostgreSQL lets the user of store.url not in from here; see its pg_hba.conf"
+        }
+        Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
+            "store.url names a database that is not there; make it with `createdb`"
+        }
+        Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+            "the user of store.url may not use the database; make it the owner of the database"
+        }
+        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
+            "PostgreSQL has no free connection; raise its max_connections"
+        }
+        Some(code) if *code == SqlState::CANNOT_CONNECT_NOW => "PostgreSQL is starting or ending",
+        Some(_) => "PostgreSQL refuses the connection",
+        None if told.contains("certificate") => {
+            "the certificate of PostgreSQL is not believed; name its authority with sslrootcert in store.url"
+        }
+        None if told.contains("does not support TLS") => {
+            "PostgreSQL offers no TLS; turn it on there, or write sslmode=disable into store.url"
+        }
+        None => "PostgreSQL cannot be reached",
+    };
+    format!("{remedy}: {told}")
+}
+
+/// The error of a statement, for the caller of the store.
+pub(super) fn statement_error(error: &tokio_postgres::Error) -> StoreError {
+    let told = words(error);
+    match fault_of(error) {
+        DatabaseFault::Lost | DatabaseFault::Crossed | DatabaseFault::NoRoom => {
+            StoreError::Away(told)
+        }
+        DatabaseFault::Final if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            StoreError::Failed(format!(
+                "the user of store.url lacks rights; make it the owner of the database: {told}"
+            ))
+        }
+        DatabaseFault::Final => StoreError::Failed(told),
+    }
+}

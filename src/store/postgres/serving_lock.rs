@@ -1,0 +1,129 @@
+//! The lock by which one process at a time serves a database, and the watch over it and over the
+//! database; not what is served.
+
+use super::{
+    database::{Database, try_change},
+    schema::SERVING_LOCK,
+    statement::column,
+};
+use crate::store::{Remedy, StoreError};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::{Client, types::Type};
+
+/// Time between two looks at the lock and the database.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Time for a look. A database that takes longer does not answer any more.
+const LOOK_MAX: Duration = Duration::from_secs(5);
+
+/// Time that a start waits for the process before it to let go of the lock.
+const TAKE_MAX: Duration = Duration::from_secs(5);
+
+/// Pause between two tries of a start.
+const TAKE_EVERY: Duration = Duration::from_millis(5);
+
+/// The connection on which the lock is held; without it the lock is free.
+pub(super) struct ServingLock(Client);
+
+// Decides: Which process serves a database?
+/// Takes the lock on a connection of its own. It is held by a transaction, so that a pooler leaves
+/// the connection to us; one that has read and written nothing holds up no vacuum.
+async fn try_take(database: &Database) -> Result<Option<ServingLock>, StoreError> {
+    let client = database.connections.connect().await?;
+    let failed = |error: tokio_postgres::Error| super::fault::statement_error(&error);
+    client
+        .batch_execute(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; \
+             SET LOCAL idle_in_transaction_session_timeout = 0",
+        )
+        .await
+        .map_err(failed)?;
+    let answer = client
+        .query_typed_one(
+            "SELECT pg_try_advisory_xact_lock($1, hashtext(current_schema()::text))",
+            &[(&SERVING_LOCK, Type::INT4)],
+        )
+        .await
+        .map_err(failed)?;
+    let is_ours: bool = column(&answer, 0)?;
+    Ok(is_ours.then_some(ServingLock(client)))
+}
+
+/// Takes the lock for a process that starts.
+pub(super) async fn take(database: &Database) -> Result<ServingLock, StoreError> {
+    let until = Instant::now() + TAKE_MAX;
+    loop {
+        if let Some(held) = try_take(database).await? {
+            return Ok(held);
+        }
+        if Instant::now() >= until {
+            return Err(StoreError::Failed(
+                "another everfeed serves the database; stop it first: two hubs would push".into(),
+            ));
+        }
+        sleep(TAKE_EVERY).await;
+    }
+}
+
+/// Watches the lock and the database until the store is gone. What is lost is taken again; what
+/// another process has changed meanwhile only a new process takes up.
+pub(super) async fn watch(database: Weak<Database>, held: ServingLock) {
+    let mut held = Some(held);
+    loop {
+        sleep(LOOK_EVERY).await;
+        let Some(database) = database.upgrade() else {
+            return;
+        };
+        if let Some(ServingLock(client)) = &held
+            && !answers(client).await
+        {
+            held = None;
+            let cause = "the connection that holds our lock in the database broke";
+            database.set_outage(cause, Remedy::OpensAgain);
+        }
+        if database.is_away() {
+            look_again(&database, &mut held).await;
+        }
+    }
+}
+
+async fn answers(client: &Client) -> bool {
+    let asked = timeout(LOOK_MAX, client.simple_query("SELECT 1")).await;
+    matches!(asked, Ok(Ok(_)))
+}
+
+/// Ends an outage when the lock is ours and a change can be committed.
+async fn look_again(database: &Arc<Database>, held: &mut Option<ServingLock>) {
+    let looked = timeout(LOOK_MAX, async {
+        if held.is_none() {
+            *held = try_take(database).await?;
+        }
+        if held.is_none() {
+            return Err(StoreError::Away(
+                "another everfeed serves the database".into(),
+            ));
+        }
+        let connection = database.connections.take_new().await?;
+        let failed = |error: tokio_postgres::Error| super::fault::statement_error(&error);
+        try_change(&connection).await.map_err(failed)?;
+        let asked = connection
+            .query_typed_one("SELECT number FROM meta WHERE name = 'epoch'", &[])
+            .await;
+        let epoch: i64 = column(&asked.map_err(failed)?, 0)?;
+        connection.give_back();
+        Ok(epoch)
+    });
+    match looked.await {
+        Ok(Ok(epoch)) if epoch == database.epoch() => database.end_outage(),
+        Ok(Ok(_)) => database.set_outage(
+            "another everfeed has served the database meanwhile",
+            Remedy::Restart,
+        ),
+        Ok(Err(error)) => database.note_outage(&error),
+        Err(_) => database.set_outage("the database does not answer", Remedy::OpensAgain),
+    }
+}

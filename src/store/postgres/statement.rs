@@ -1,0 +1,248 @@
+//! One statement with its parameters, each of a type that is named: nothing has to be prepared, so
+//! that a pooler may give each transaction another connection. Not how it is sent.
+
+use crate::{
+    feed::{
+        item::{ItemId, KeyHash},
+        moment::Moment,
+        record::FeedNo,
+        stamp::Stamp,
+    },
+    store::StoreError,
+};
+use std::borrow::Cow;
+use tokio_postgres::{
+    Row,
+    types::{FromSql, ToSql, Type},
+};
+
+/// A statement.
+pub(super) struct SqlStatement {
+    pub(super) sql: Cow<'static, str>,
+    pub(super) params: Vec<SqlParam>,
+}
+
+/// A parameter of a statement.
+pub(super) struct SqlParam {
+    pub(super) value: Box<dyn ToSql + Sync + Send>,
+    pub(super) kind: Type,
+}
+
+impl SqlStatement {
+    /// A statement without parameters.
+    pub(super) fn new(sql: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            sql: sql.into(),
+            params: Vec::new(),
+        }
+    }
+
+    /// The same with another parameter behind those that it has.
+    #[must_use]
+    pub(super) fn with(mut self, param: impl Into<SqlParam>) -> Self {
+        self.params.push(param.into());
+        self
+    }
+}
+
+impl SqlParam {
+    fn new(value: impl ToSql + Sync + Send + 'static, kind: Type) -> Self {
+        Self {
+            value: Box::new(value),
+            kind,
+        }
+    }
+}
+
+/// A stamp in a column. Those that no date reaches are the last that a column holds.
+pub(super) fn stamp_column(stamp: Stamp) -> i64 {
+    i64::try_from(stamp.micros()).unwrap_or(i64::MAX)
+}
+
+/// A number in a column.
+pub(super) fn number_column(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number of a feed in a column.
+pub(super) const fn feed_column(feed: FeedNo) -> i32 {
+    feed.0.cast_signed()
+}
+
+impl From<FeedNo> for SqlParam {
+    fn from(feed: FeedNo) -> Self {
+        Self::new(feed_column(feed), Type::INT4)
+    }
+}
+
+impl From<Vec<FeedNo>> for SqlParam {
+    fn from(feeds: Vec<FeedNo>) -> Self {
+        let feeds: Vec<i32> = feeds.into_iter().map(feed_column).collect();
+        Self::new(feeds, Type::INT4_ARRAY)
+    }
+}
+
+impl From<Stamp> for SqlParam {
+    fn from(stamp: Stamp) -> Self {
+        Self::new(stamp_column(stamp), Type::INT8)
+    }
+}
+
+impl From<Vec<Stamp>> for SqlParam {
+    fn from(stamps: Vec<Stamp>) -> Self {
+        let stamps: Vec<i64> = stamps.into_iter().map(stamp_column).collect();
+        Self::new(stamps, Type::INT8_ARRAY)
+    }
+}
+
+impl From<Vec<Moment>> for SqlParam {
+    fn from(moments: Vec<Moment>) -> Self {
+        let moments: Vec<i64> = moments.into_iter().map(Moment::micros).collect();
+        Self::new(moments, Type::INT8_ARRAY)
+    }
+}
+
+impl From<ItemId> for SqlParam {
+    fn from(id: ItemId) -> Self {
+        Self::from(id.0.to_vec())
+    }
+}
+
+impl From<Vec<ItemId>> for SqlParam {
+    fn from(ids: Vec<ItemId>) -> Self {
+        let ids: Vec<Vec<u8>> = ids.into_iter().map(|id| id.0.to_vec()).collect();
+        Self::from(ids)
+    }
+}
+
+impl From<KeyHash> for SqlParam {
+    fn from(key: KeyHash) -> Self {
+        Self::from(key.0.to_vec())
+    }
+}
+
+impl From<Vec<KeyHash>> for SqlParam {
+    fn from(keys: Vec<KeyHash>) -> Self {
+        let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| key.0.to_vec()).collect();
+        Self::from(keys)
+    }
+}
+
+impl From<i32> for SqlParam {
+    fn from(number: i32) -> Self {
+        Self::new(number, Type::INT4)
+    }
+}
+
+impl From<i64> for SqlParam {
+    fn from(number: i64) -> Self {
+        Self::new(number, Type::INT8)
+    }
+}
+
+impl From<Option<i64>> for SqlParam {
+    fn from(number: Option<i64>) -> Self {
+        Self::new(number, Type::INT8)
+    }
+}
+
+impl From<Vec<i32>> for SqlParam {
+    fn from(numbers: Vec<i32>) -> Self {
+        Self::new(numbers, Type::INT4_ARRAY)
+    }
+}
+
+impl From<Vec<i64>> for SqlParam {
+    fn from(numbers: Vec<i64>) -> Self {
+        Self::new(numbers, Type::INT8_ARRAY)
+    }
+}
+
+impl From<Vec<u8>> for SqlParam {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::new(bytes, Type::BYTEA)
+    }
+}
+
+impl From<Vec<Vec<u8>>> for SqlParam {
+    fn from(values: Vec<Vec<u8>>) -> Self {
+        Self::new(values, Type::BYTEA_ARRAY)
+    }
+}
+
+impl From<String> for SqlParam {
+    fn from(text: String) -> Self {
+        Self::new(text, Type::TEXT)
+    }
+}
+
+impl From<&str> for SqlParam {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl From<Option<String>> for SqlParam {
+    fn from(text: Option<String>) -> Self {
+        Self::new(text, Type::TEXT)
+    }
+}
+
+impl From<Vec<String>> for SqlParam {
+    fn from(texts: Vec<String>) -> Self {
+        Self::new(texts, Type::TEXT_ARRAY)
+    }
+}
+
+impl From<Vec<Option<String>>> for SqlParam {
+    fn from(texts: Vec<Option<String>>) -> Self {
+        Self::new(texts, Type::TEXT_ARRAY)
+    }
+}
+
+/// A column of a row.
+pub(super) fn column<'r, T: FromSql<'r>>(row: &'r Row, at: usize) -> Result<T, StoreError> {
+    row.try_get(at).map_err(|error| {
+        StoreError::Damaged(format!(
+            "a row of the database has another form than it should: {error}"
+        ))
+    })
+}
+
+/// A stamp in a column.
+pub(super) fn stamp_at(row: &Row, at: usize) -> Result<Stamp, StoreError> {
+    Ok(Stamp::from_micros(number_at(row, at)?))
+}
+
+/// A date of publication in a column.
+pub(super) fn moment_at(row: &Row, at: usize) -> Result<Moment, StoreError> {
+    column(row, at).map(Moment::from_micros)
+}
+
+/// A number in a column.
+pub(super) fn number_at(row: &Row, at: usize) -> Result<u64, StoreError> {
+    let number: i64 = column(row, at)?;
+    Ok(u64::try_from(number).unwrap_or(0))
+}
+
+/// A feed in a column.
+pub(super) fn feed_at(row: &Row, at: usize) -> Result<FeedNo, StoreError> {
+    let number: i32 = column(row, at)?;
+    Ok(FeedNo(number.cast_unsigned()))
+}
+
+/// The id of an item in a column.
+pub(super) fn item_id_at(row: &Row, at: usize) -> Result<ItemId, StoreError> {
+    let bytes: &[u8] = column(row, at)?;
+    bytes.try_into().map(ItemId).map_err(|_| {
+        StoreError::Damaged("an id in the database has another length than ids have".into())
+    })
+}
+
+/// The hash of a key in a column.
+pub(super) fn key_at(row: &Row, at: usize) -> Result<KeyHash, StoreError> {
+    let bytes: &[u8] = column(row, at)?;
+    bytes.try_into().map(KeyHash).map_err(|_| {
+        StoreError::Damaged("a key in the database has another length than keys have".into())
+    })
+}

@@ -1,0 +1,242 @@
+//! What only the store in a database does: its round trips, its lock, and what it makes of a database
+//! that is somebody else's or goes away. Each test that cuts connections has a server of its own.
+
+use super::{DatabaseTime, Postgres};
+use crate::{
+    clock::{Clock as _, Manual},
+    feed::order::Order,
+    store::{
+        CatalogStore as _, Feeds as _, StoreError, Subscriptions as _, Watched as _,
+        conformance::{
+            postgres_server::{execute, fresh_database, on_a_thread, open},
+            rig::{NAMESPACE, START, add, all, commit, ids, ids_of},
+        },
+        database_url::DatabaseUrl,
+    },
+};
+use std::{
+    io::{Read as _, Write as _},
+    net::Shutdown,
+    os::unix::net::{UnixListener, UnixStream},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+use testkit::{postgres::PostgresServer, wait::until};
+
+fn clock() -> Arc<Manual> {
+    Arc::new(Manual::at(START.micros()))
+}
+
+fn check_refused(url: &DatabaseUrl, expect: &str) {
+    let told = open(url, clock()).err().expect("it is refused").to_string();
+    assert!(told.contains(expect), "{told}");
+}
+
+#[tokio::test]
+async fn an_ordinary_commit_takes_two_round_trips() {
+    let store = open(&fresh_database(), clock()).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap().no;
+    let mut record = store.feed(feed).await.unwrap();
+    for n in 0..4 {
+        let before = store.database.round_trips.load(Ordering::SeqCst);
+        record = store
+            .commit(commit(&record, vec![add(n)]))
+            .await
+            .unwrap()
+            .feed;
+        let taken = store.database.round_trips.load(Ordering::SeqCst) - before;
+        // The third item is the one from which on words are indexed: those before are read.
+        let expect = if n == 2 { 2..=4 } else { 2..=2 };
+        assert!(expect.contains(&taken), "commit {n} took {taken}");
+    }
+}
+
+#[tokio::test]
+async fn one_process_at_a_time_serves_a_database() {
+    let database = fresh_database();
+    let store = open(&database, clock()).unwrap();
+    check_refused(&database, "another everfeed serves the database");
+    assert!(!store.ended_uncleanly());
+    drop(store);
+    let store = open(&database, clock()).unwrap();
+    assert!(!store.ended_uncleanly(), "it ended in order");
+    // Whoever takes over begins an epoch, in which no commit of this one counts.
+    store.register("blog", NAMESPACE).await.unwrap();
+    execute(
+        &database,
+        "UPDATE meta SET number = number + 1 WHERE name = 'epoch'",
+    );
+    let fenced = store.register("other", "other").await.unwrap_err();
+    assert!(fenced.to_string().contains("has taken over"), "{fenced}");
+    assert!(store.condition().outage().is_some());
+}
+
+#[tokio::test]
+async fn tables_of_others_and_of_newer_everfeeds_are_refused() {
+    let database = fresh_database();
+    execute(&database, "CREATE TABLE items (id integer)");
+    check_refused(&database, "not everfeed's");
+    let database = fresh_database();
+    drop(open(&database, clock()).unwrap());
+    execute(
+        &database,
+        "UPDATE meta SET number = 99 WHERE name = 'schema'",
+    );
+    check_refused(&database, "newer everfeed");
+    execute(
+        &database,
+        "UPDATE meta SET number = 1 WHERE name = 'schema'",
+    );
+    drop(open(&database, clock()).unwrap());
+    execute(&database, "ALTER TABLE meta RENAME COLUMN number TO count");
+    check_refused(&database, "not everfeed's");
+}
+
+#[test]
+fn what_is_wrong_with_a_connection_is_said_without_secrets() {
+    let server = PostgresServer::start();
+    server.ask("CREATE ROLE guest LOGIN");
+    let socket = server.folder().display().to_string().replace('/', "%2F");
+    let at = |user: &str, database: &str, more: &str| {
+        DatabaseUrl::new(format!(
+            "postgresql://{user}:hunter2@{socket}/{database}{more}"
+        ))
+    };
+    for (url, expect) in [
+        (at("everfeed", "nowhere", ""), "createdb"),
+        (at("nobody", "postgres", ""), "SQLSTATE 28000"),
+        (
+            at("guest", "postgres", ""),
+            "make it the owner of the database",
+        ),
+        (
+            at("everfeed", "postgres", "?options=-csearch_path%3Dnone"),
+            "no schema",
+        ),
+        (
+            DatabaseUrl::new("postgresql://u:hunter2@127.0.0.1:9/d"),
+            "cannot be reached",
+        ),
+        (
+            DatabaseUrl::new("postgresql://u:hunter2@h/d?sslmode=prefer"),
+            "sslmode",
+        ),
+    ] {
+        let told = open(&url, clock())
+            .err()
+            .expect("it is refused")
+            .to_string();
+        assert!(told.contains(expect), "{told}");
+        assert!(!told.contains("hunter2"), "{told}");
+    }
+}
+
+/// A socket before that of a server: it cuts connections around COMMIT.
+struct Cutter {
+    folder: tempfile::TempDir,
+    /// COMMITs that are still cut, and how: an odd one is passed on first.
+    cuts: Arc<AtomicUsize>,
+}
+
+impl Cutter {
+    fn before(server: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+        let cuts = Arc::new(AtomicUsize::new(0));
+        let (kept, target) = (cuts.clone(), server.join(".s.PGSQL.5432"));
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (cuts, target) = (kept.clone(), target.clone());
+                thread::spawn(move || pass_on(client, &target, &cuts));
+            }
+        });
+        Self { folder, cuts }
+    }
+
+    fn url(&self) -> DatabaseUrl {
+        let socket = self.folder.path().display().to_string().replace('/', "%2F");
+        DatabaseUrl::new(format!("postgresql://everfeed@{socket}/postgres"))
+    }
+}
+
+fn pass_on(mut client: UnixStream, target: &PathBuf, cuts: &AtomicUsize) {
+    let mut server = UnixStream::connect(target).unwrap();
+    let (mut back, mut answers) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    thread::spawn(move || std::io::copy(&mut answers, &mut back));
+    let mut bytes = vec![0; 64 << 10];
+    while let Ok(length @ 1..) = client.read(&mut bytes) {
+        let has_commit = bytes[..length].windows(6).any(|word| word == b"COMMIT");
+        let cut = has_commit
+            && cuts
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                    left.checked_sub(1)
+                })
+                .is_ok();
+        if cut {
+            let is_passed_on = cuts.load(Ordering::SeqCst).is_multiple_of(2);
+            // Nothing of the answer arrives.
+            client.shutdown(Shutdown::Both).unwrap();
+            if is_passed_on {
+                server.write_all(&bytes[..length]).unwrap();
+            }
+            return;
+        }
+        server.write_all(&bytes[..length]).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_commit_whose_connection_was_cut_is_read_back_and_made_once() {
+    let server = PostgresServer::start();
+    let cutter = Cutter::before(server.folder());
+    let store = open(&cutter.url(), clock()).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap().no;
+    let mut record = store.feed(feed).await.unwrap();
+    for n in 0..6 {
+        // Once it is committed and nobody is told, once it is not: then it is done again.
+        cutter.cuts.store(1 + (n as usize) % 2, Ordering::SeqCst);
+        let receipt = store.commit(commit(&record, vec![add(n)])).await.unwrap();
+        assert_eq!(receipt.feed.rev, record.rev + 1);
+        record = receipt.feed;
+    }
+    let page = store.page(all(feed, Order::MODIFIED)).await.unwrap();
+    assert_eq!(ids(&page), ids_of(&[0, 1, 2, 3, 4, 5]));
+    assert_eq!(store.feed(feed).await.unwrap(), record);
+}
+
+#[tokio::test]
+async fn while_the_database_is_away_that_is_said_and_afterwards_all_goes_on() {
+    let mut server = PostgresServer::start();
+    let url = DatabaseUrl::new(server.url());
+    let store = open(&url, clock()).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap();
+    server.end();
+    let away = store.feed(feed.no).await.unwrap_err();
+    assert!(matches!(away, StoreError::Away(_)), "{away:?}");
+    assert!(store.condition().outage().is_some());
+    let away = store.commit(commit(&feed, vec![add(1)])).await.unwrap_err();
+    assert!(away.is_away(), "{away:?}");
+    server.start_again();
+    until("it goes on", async || store.condition().outage().is_none()).await;
+    store.commit(commit(&feed, vec![add(1)])).await.unwrap();
+    assert_eq!(store.subscriptions(None, None, 9).await.unwrap(), []);
+    // Sessions that an operator ends are opened anew.
+    server.ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'everfeed'");
+    assert_eq!(store.feed(feed.no).await.unwrap().items.total, 1);
+}
+
+#[tokio::test]
+async fn t_is_the_time_of_the_database() {
+    let database = fresh_database();
+    let behind = clock();
+    let store = on_a_thread(|| Postgres::open(&database, behind.clone(), DatabaseTime::OfDatabase));
+    let store = store.unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap();
+    let receipt = store.commit(commit(&feed, vec![add(1)])).await.unwrap();
+    let (_, t) = receipt.stamped[0];
+    assert!(t.micros() > behind.now_us(), "{t:?}");
+}

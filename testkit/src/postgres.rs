@@ -1,0 +1,159 @@
+//! A server of PostgreSQL on a socket of its own. It ends with the process that started it, however
+//! that ends, and takes its folder with it.
+
+use std::{
+    fs,
+    os::unix::fs::chown,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+use tempfile::TempDir;
+
+/// Serves until its standard input ends. Nothing has to outlive a crash of the machine, so nothing
+/// is synced. Its default isolation is the one that troubles transactions most.
+const SERVED: &str = r#"
+if [ ! -d "$2/data" ]; then
+    "$1/initdb" -D "$2/data" -U everfeed -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
+fi
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+    -c max_connections=400 -c shared_buffers=32MB \
+    -c default_transaction_isolation=serializable >>"$2/log" 2>&1 &
+read -r _
+kill -QUIT $! 2>/dev/null
+wait
+[ -e "$2/keep" ] || rm -rf "$2"
+"#;
+
+/// The line of the log by which it says that it takes connections.
+const READY: &str = "database system is ready to accept connections";
+
+/// A server of PostgreSQL.
+pub struct PostgresServer {
+    folder: PathBuf,
+    serving: Option<Child>,
+}
+
+impl PostgresServer {
+    /// Makes a database and serves it. Panics where PostgreSQL is not installed.
+    pub fn start() -> Self {
+        let folder = TempDir::with_prefix("everfeed-pg").unwrap().keep();
+        if is_root() {
+            let (user, group) = user_of("postgres");
+            chown(&folder, Some(user), Some(group)).unwrap();
+        }
+        let mut server = Self {
+            folder,
+            serving: None,
+        };
+        server.start_again();
+        server
+    }
+
+    /// The URL of its database.
+    pub fn url(&self) -> String {
+        let socket = self.folder.display().to_string().replace('/', "%2F");
+        format!("postgresql://everfeed@{socket}/postgres")
+    }
+
+    /// The folder of its socket.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Serves what it held before.
+    pub fn start_again(&mut self) {
+        let _ = fs::remove_file(self.folder.join("keep"));
+        let times_ready = self.times_ready();
+        let mut command = if is_root() {
+            // PostgreSQL refuses root.
+            let mut command = Command::new("setpriv");
+            command.args([
+                "--reuid=postgres",
+                "--regid=postgres",
+                "--clear-groups",
+                "sh",
+            ]);
+            command
+        } else {
+            Command::new("sh")
+        };
+        let child = command
+            .args(["-c", SERVED, "sh"])
+            .arg(programs())
+            .arg(&self.folder)
+            .current_dir(&self.folder)
+            .stdin(Stdio::piped())
+            .spawn();
+        self.serving = Some(child.unwrap());
+        for _ in 0..1200 {
+            if self.times_ready() > times_ready {
+                return;
+            }
+            thread::sleep(Duration::from_millis(25));
+        }
+        panic!("PostgreSQL does not start: {}", self.log());
+    }
+
+    /// Ends it at once, as a crash would. What it holds stays.
+    pub fn end(&mut self) {
+        fs::write(self.folder.join("keep"), "").unwrap();
+        if let Some(mut serving) = self.serving.take() {
+            drop(serving.stdin.take());
+            serving.wait().unwrap();
+        }
+    }
+
+    /// The first column of the first row that a statement answers with.
+    pub fn ask(&self, sql: &str) -> String {
+        let output = Command::new(programs().join("psql"))
+            .args(["-X", "-A", "-t", "-U", "everfeed", "-d", "postgres", "-h"])
+            .arg(&self.folder)
+            .args(["-c", sql])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{sql}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    fn times_ready(&self) -> usize {
+        self.log().matches(READY).count()
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.end();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}
+
+/// The numbers of a user and of its group.
+fn user_of(name: &str) -> (u32, u32) {
+    let users = fs::read_to_string("/etc/passwd").unwrap();
+    let line = users
+        .lines()
+        .find(|line| line.split(':').next() == Some(name));
+    let line = line.expect("the user `postgres` comes with PostgreSQL: tests/run installs it");
+    let number = |at| line.split(':').nth(at).unwrap().parse().unwrap();
+    (number(2), number(3))
+}
+
+/// The folder of the programs of the newest PostgreSQL.
+fn programs() -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let folders = versions.map(|version| version.unwrap().path().join("bin"));
+    let installed = folders.filter(|folder: &PathBuf| Path::new(folder).join("initdb").exists());
+    let newest = installed.max();
+    newest.expect("PostgreSQL is not installed: tests/run installs it")
+}
