@@ -1,7 +1,7 @@
 //! Messages to the supervisor that started this process (`Type=notify` and the watchdog of
 //! systemd). Without one they go nowhere.
 
-use crate::store::{Store, StoreError};
+use crate::store::{Remedy, Store, StoreError};
 use sd_notify::NotifyState;
 use std::{future::pending, time::Duration};
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -43,14 +43,68 @@ pub(super) async fn feed_watchdog(store: &dyn Store) {
 /// True while the store takes changes within that time, or refuses them for a reason that another
 /// process would not mend.
 async fn takes_changes(store: &dyn Store, within: Duration) -> bool {
-    matches!(
-        timeout(within, store.check()).await,
-        Ok(Ok(()) | Err(StoreError::Clock { .. }))
-    )
+    match timeout(within, store.check()).await {
+        Ok(Ok(()) | Err(StoreError::Clock { .. })) => true,
+        Ok(Err(StoreError::Away(_))) => {
+            let condition = store.condition();
+            let outage = condition.outage();
+            outage.is_some_and(|outage| outage.remedy == Remedy::ComesBack)
+        }
+        Ok(Err(_)) | Err(_) => false,
+    }
 }
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::warn!("The supervisor cannot be told: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        clock::System,
+        feed::stamp::Stamp,
+        store::{
+            Outage, StoreCondition, StoreFuture,
+            memory::Memory,
+            wrapped::{Tap, Wrapped},
+        },
+    };
+    use std::sync::Arc;
+
+    /// A store that is away until this is done.
+    struct Gone(Remedy);
+
+    impl Tap for Gone {
+        fn check<'a>(&'a self, _: &'a dyn Store) -> StoreFuture<'a, ()> {
+            Box::pin(async { Err(StoreError::Away("told to".into())) })
+        }
+
+        fn condition(&self, _: &dyn Store) -> StoreCondition {
+            StoreCondition::Away(Outage {
+                cause: "told to".into(),
+                since: Stamp::ZERO,
+                remedy: self.0,
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn the_watchdog_ends_no_process_for_a_database_that_is_away() {
+        for (remedy, expect) in [
+            (Remedy::ComesBack, true),
+            (Remedy::OpensAgain, false),
+            (Remedy::Restart, false),
+        ] {
+            let inner = Box::new(Memory::new(Arc::new(System)));
+            let store = Wrapped {
+                inner,
+                tap: Gone(remedy),
+            };
+            let is_told = takes_changes(&store, Duration::from_secs(1)).await;
+            assert_eq!(is_told, expect, "{remedy:?}");
+        }
     }
 }

@@ -31,6 +31,9 @@ pub enum Remedy {
     TriesAgain,
     /// The store tries again by itself, and cannot read meanwhile.
     OpensAgain,
+    /// The store tries again by itself, and cannot read meanwhile. It is kept elsewhere: another
+    /// process would not reach it either.
+    ComesBack,
     /// Another file is at the path of the store by now: only a new process can take it up.
     Restart,
 }

@@ -35,11 +35,15 @@ pub fn look(config: &Config, clock: Arc<dyn Clock>) -> Result<Option<Arc<dyn Sto
 }
 
 /// The problem with the URL of a database; `None` for one that can be connected to.
+#[cfg(feature = "postgres")]
 pub fn url_problem(url: &DatabaseUrl) -> Option<String> {
-    #[cfg(feature = "postgres")]
-    return super::postgres::url_problem(url);
-    #[cfg(not(feature = "postgres"))]
-    return Some(format!("{url} cannot be used: {WITHOUT}"));
+    super::postgres::url_problem(url)
+}
+
+/// The problem with the URL of a database.
+#[cfg(not(feature = "postgres"))]
+pub fn url_problem(_: &DatabaseUrl) -> Option<String> {
+    Some(WITHOUT.into())
 }
 
 #[cfg(feature = "postgres")]

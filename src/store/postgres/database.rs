@@ -85,7 +85,7 @@ pub(super) struct Database {
     /// The epoch in which this process serves the store.
     epoch: AtomicI64,
     is_closed: AtomicBool,
-    /// Round trips of transactions that changed something.
+    /// Round trips of transactions.
     #[cfg(test)]
     pub(super) round_trips: std::sync::atomic::AtomicU64,
 }
@@ -201,6 +201,9 @@ impl Database {
             let session = self.begin(READING, None)?;
             let answer = work(&session);
             let fault = session.fault();
+            #[cfg(test)]
+            self.round_trips
+                .fetch_add(session.round_trips(), Ordering::SeqCst);
             session.end(false);
             match answer {
                 Err(error) => self.pause_before_next(fault, tries, error)?,
@@ -340,7 +343,7 @@ impl Database {
         let StoreError::Away(cause) = error else {
             return;
         };
-        self.set_outage(cause, Remedy::OpensAgain);
+        self.set_outage(cause, Remedy::ComesBack);
     }
 
     pub(super) fn set_outage(&self, cause: &str, remedy: Remedy) {

@@ -12,7 +12,8 @@ use crate::{
         item::{Item, ItemId, KeyHash},
         moment::Moment,
         order::Axis,
-        page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
+        page::{Listing, ListingPlace, ListingRow, ListingRows, Numbering, Page, PageQuery, Range},
+        position::Position,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
@@ -27,6 +28,7 @@ use crate::{
 };
 use everfeed_adapters::Key;
 use std::{
+    cell::RefCell,
     ops::{Bound, RangeBounds as _},
     sync::Arc,
     vec,
@@ -43,12 +45,19 @@ const NUMBERED_ITEMS_MAX: u64 = 100_000;
 
 /// A page of a feed.
 pub(super) fn page(session: &DatabaseSession, query: &PageQuery) -> Result<Page, StoreError> {
-    let record = rows::record(session, query.feed)?;
+    let axis = query.order.axis;
+    let first_rows = query.max.saturating_add(1).min(BATCH_ROWS);
+    let wanted = wanted_rows(query, first_rows);
+    let mut asked = vec![rows::record_asked(query.feed)];
+    asked.extend(wanted.iter().map(|wanted| wanted.asked(query.feed, axis)));
+    let mut answers = session.ask(asked)?.into_iter();
+    let record = rows::record_in(query.feed, &answers.next().unwrap_or_default())?;
     let along = DatabaseListing {
         session,
         record: &record,
-        axis: query.order.axis,
-        first_rows: query.max.saturating_add(1).min(BATCH_ROWS),
+        axis,
+        first_rows,
+        fetched: RefCell::new(wanted.into_iter().zip(answers).collect()),
     };
     match paging::page(along, query, &record) {
         Err(StoreError::Damaged(what)) => Err(named(session, &record, what)),
@@ -93,6 +102,88 @@ struct DatabaseListing<'s> {
     record: &'s FeedRecord,
     axis: Axis,
     first_rows: usize,
+    /// Rows that were fetched with the record, until they are asked for.
+    fetched: RefCell<Vec<(WantedRows, Vec<Row>)>>,
+}
+
+/// Rows between two ends, in one direction, at most so many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct WantedRows {
+    ends: Ends,
+    reverse: bool,
+    max: usize,
+}
+
+impl WantedRows {
+    fn asked(&self, feed: FeedNo, axis: Axis) -> SqlStatement {
+        let Self { ends, reverse, max } = *self;
+        let direction = if reverse { " DESC" } else { "" };
+        let asked = match axis {
+            Axis::Modified | Axis::Created => {
+                let by = if axis == Axis::Created {
+                    "created"
+                } else {
+                    "t"
+                };
+                let sql = format!(
+                    "{COLUMNS} AND {by} >= $2 AND {by} <= $3 ORDER BY {by}{direction} LIMIT $4"
+                );
+                SqlStatement::new(sql)
+                    .with(feed)
+                    .with(ends.low.0)
+                    .with(ends.high.0)
+            }
+            Axis::Published => {
+                let sql = format!(
+                    "{COLUMNS} AND (listed, created) >= ($2, $3) AND (listed, created) <= ($4, $5) \
+                     ORDER BY listed{direction}, created{direction} LIMIT $6"
+                );
+                let asked = SqlStatement::new(sql).with(feed);
+                let asked = asked.with(ends.low.0).with(ends.low.1);
+                asked.with(ends.high.0).with(ends.high.1)
+            }
+        };
+        asked.with(rows::limit(max))
+    }
+}
+
+/// The rows that a page will ask for, as far as they are known before the first answer: the item of
+/// its cursor, those behind it, and the newest one, by which a page without items is told.
+fn wanted_rows(query: &PageQuery, first_rows: usize) -> Vec<WantedRows> {
+    let since = match &query.since {
+        None | Some(Position::Start { .. }) => None,
+        Some(Position::Cursor { toc, .. }) => Some(toc.t.micros()),
+        Some(Position::Time { .. } | Position::Id(_)) => return Vec::new(),
+    };
+    let is_numbered = matches!(query.numbering, Numbering::From(_));
+    if query.order.axis == Axis::Published || query.until.is_some() || is_numbered {
+        return Vec::new();
+    }
+    let reverse = query.order.reverse;
+    let all = Ends::between(i64::MIN, i64::MAX);
+    let ends = match since {
+        None => all,
+        Some(at) if reverse => Ends::between(i64::MIN, at.saturating_sub(1)),
+        Some(at) => Ends::between(at.saturating_add(1), i64::MAX),
+    };
+    let mut wanted = vec![WantedRows {
+        ends,
+        reverse,
+        max: first_rows,
+    }];
+    if let Some(at) = since {
+        wanted.push(WantedRows {
+            ends: Ends::between(at, at),
+            reverse: false,
+            max: 1,
+        });
+        wanted.push(WantedRows {
+            ends: all,
+            reverse: true,
+            max: 1,
+        });
+    }
+    wanted
 }
 
 /// The columns of a row, as [`StoredRow::of`] reads them.
@@ -127,7 +218,7 @@ impl StoredRow {
 
 /// Both ends of a range, each part of it: a value of the axis, and where several items share one the
 /// first T.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Ends {
     low: (i64, i64),
     high: (i64, i64),
@@ -195,36 +286,22 @@ impl DatabaseListing<'_> {
         self.record.no
     }
 
-    /// The rows between two ends, at most so many.
-    fn batch(&self, ends: Ends, reverse: bool, max: usize) -> Result<Vec<StoredRow>, StoreError> {
-        let direction = if reverse { " DESC" } else { "" };
-        let asked = match self.axis {
-            Axis::Modified | Axis::Created => {
-                let by = if self.axis == Axis::Created {
-                    "created"
-                } else {
-                    "t"
-                };
-                let sql = format!(
-                    "{COLUMNS} AND {by} >= $2 AND {by} <= $3 ORDER BY {by}{direction} LIMIT $4"
-                );
-                SqlStatement::new(sql)
-                    .with(self.feed())
-                    .with(ends.low.0)
-                    .with(ends.high.0)
-            }
-            Axis::Published => {
-                let sql = format!(
-                    "{COLUMNS} AND (listed, created) >= ($2, $3) AND (listed, created) <= ($4, $5) \
-                     ORDER BY listed{direction}, created{direction} LIMIT $6"
-                );
-                let asked = SqlStatement::new(sql).with(self.feed());
-                let asked = asked.with(ends.low.0).with(ends.low.1);
-                asked.with(ends.high.0).with(ends.high.1)
+    /// Rows between two ends, no more than are wanted. True when there may be more.
+    fn batch(&self, wanted: WantedRows) -> Result<(Vec<StoredRow>, bool), StoreError> {
+        let mut fetched = self.fetched.borrow_mut();
+        let is_same =
+            |known: &WantedRows| known.ends == wanted.ends && known.reverse == wanted.reverse;
+        let found = fetched.iter().position(|(known, _)| is_same(known));
+        let (wanted, rows) = match found {
+            Some(at) => fetched.swap_remove(at),
+            None => {
+                let asked = wanted.asked(self.feed(), self.axis);
+                (wanted, self.session.rows(asked)?)
             }
         };
-        let rows = self.session.rows(asked.with(rows::limit(max)))?;
-        rows.iter().map(StoredRow::of).collect()
+        let may_go_on = rows.len() == wanted.max;
+        let rows = rows.iter().map(StoredRow::of).collect::<Result<_, _>>()?;
+        Ok((rows, may_go_on))
     }
 
     /// All rows between two ends, in batches.
@@ -241,7 +318,12 @@ impl DatabaseListing<'_> {
     /// The row at a value of the axis.
     fn at(&self, stamp: Stamp) -> Result<Option<StoredRow>, StoreError> {
         let at = stamp_column(stamp);
-        Ok(self.batch(Ends::between(at, at), false, 1)?.pop())
+        let (mut rows, _) = self.batch(WantedRows {
+            ends: Ends::between(at, at),
+            reverse: false,
+            max: 1,
+        })?;
+        Ok(rows.pop())
     }
 
     /// The item with our id.
@@ -373,11 +455,12 @@ impl Iterator for Batches<'_> {
             return Some(Ok(row));
         }
         let ends = self.rest.take()?;
-        let rows = match self.listing.batch(ends, self.reverse, self.size) {
-            Ok(rows) => rows,
+        let (reverse, max) = (self.reverse, self.size);
+        let (rows, may_go_on) = match self.listing.batch(WantedRows { ends, reverse, max }) {
+            Ok(batch) => batch,
             Err(error) => return Some(Err(error)),
         };
-        if rows.len() == self.size {
+        if may_go_on {
             let behind = |last| ends.behind(last, self.listing.axis, self.reverse);
             self.rest = rows.last().map(behind);
         }

@@ -83,7 +83,7 @@ pub(super) async fn watch(database: Weak<Database>, held: ServingLock) {
         {
             held = None;
             let cause = "the connection that holds our lock in the database broke";
-            database.set_outage(cause, Remedy::OpensAgain);
+            database.set_outage(cause, Remedy::ComesBack);
         }
         if database.is_away() {
             look_again(&database, &mut held).await;
@@ -124,6 +124,6 @@ async fn look_again(database: &Arc<Database>, held: &mut Option<ServingLock>) {
             Remedy::Restart,
         ),
         Ok(Err(error)) => database.note_outage(&error),
-        Err(_) => database.set_outage("the database does not answer", Remedy::OpensAgain),
+        Err(_) => database.set_outage("the database does not answer", Remedy::ComesBack),
     }
 }

@@ -4,9 +4,9 @@
 use super::{DatabaseTime, Postgres};
 use crate::{
     clock::{Clock as _, Manual},
-    feed::order::Order,
+    feed::{order::Order, page::PageQuery, position::Position},
     store::{
-        CatalogStore as _, Feeds as _, StoreError, Subscriptions as _, Watched as _,
+        CatalogStore as _, Feeds as _, Remedy, StoreError, Subscriptions as _, Watched as _,
         conformance::{
             postgres_server::{execute, fresh_database, on_a_thread, open},
             rig::{NAMESPACE, START, add, all, commit, ids, ids_of},
@@ -42,16 +42,47 @@ async fn an_ordinary_commit_takes_two_round_trips() {
     let feed = store.register("blog", NAMESPACE).await.unwrap().no;
     let mut record = store.feed(feed).await.unwrap();
     for n in 0..4 {
-        let before = store.database.round_trips.load(Ordering::SeqCst);
+        let before = round_trips(&store);
         record = store
             .commit(commit(&record, vec![add(n)]))
             .await
             .unwrap()
             .feed;
-        let taken = store.database.round_trips.load(Ordering::SeqCst) - before;
+        let taken = round_trips(&store) - before;
         // The third item is the one from which on words are indexed: those before are read.
         let expect = if n == 2 { 2..=4 } else { 2..=2 };
         assert!(expect.contains(&taken), "commit {n} took {taken}");
+    }
+}
+
+fn round_trips(store: &Postgres) -> u64 {
+    store.database.round_trips.load(Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn a_page_takes_one_round_trip() {
+    let store = open(&fresh_database(), clock()).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap();
+    let changes = (0..9).map(add).collect();
+    store.commit(commit(&feed, changes)).await.unwrap();
+    for order in [
+        Order::MODIFIED,
+        Order::MODIFIED_REVERSE,
+        Order::CREATED,
+        Order::CREATED_REVERSE,
+    ] {
+        let mut query = PageQuery {
+            max: 5,
+            ..PageQuery::all(feed.no, order)
+        };
+        // The first five, the last four, and nothing behind them.
+        for expect in [5, 4, 0] {
+            let before = round_trips(&store);
+            let page = store.page(query.clone()).await.unwrap();
+            assert_eq!(page.items.len(), expect, "{order}");
+            assert_eq!(round_trips(&store) - before, 1, "{order} {expect}");
+            query.since = Some(Position::of_cursor(&page.last_cursor));
+        }
     }
 }
 
@@ -217,7 +248,9 @@ async fn while_the_database_is_away_that_is_said_and_afterwards_all_goes_on() {
     server.end();
     let away = store.feed(feed.no).await.unwrap_err();
     assert!(matches!(away, StoreError::Away(_)), "{away:?}");
-    assert!(store.condition().outage().is_some());
+    let condition = store.condition();
+    let remedy = condition.outage().map(|outage| outage.remedy);
+    assert_eq!(remedy, Some(Remedy::ComesBack));
     let away = store.commit(commit(&feed, vec![add(1)])).await.unwrap_err();
     assert!(away.is_away(), "{away:?}");
     server.start_again();
