@@ -414,9 +414,10 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<String> {
     let store = open_existing(config).await?;
     let catalog = observed(&*store, config).await?;
     let forgotten = reload::forget(&*store, &catalog, name).await;
+    let remembered = forget_item::remembered(&*store, String::new());
     let kept = close_without_traces(store, config).await?;
     forgotten?;
-    Ok(forget_item::forgotten(name, kept.as_deref()))
+    Ok(remembered? + &forget_item::forgotten(name, kept.as_deref()))
 }
 
 /// Closes a store in which something was forgotten. The reason for which its file still holds it.
@@ -465,8 +466,10 @@ pub async fn beside_store(config: &Config, file: &Path) -> anyhow::Result<Looked
 pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Result<String> {
     let explainer = explain::Explainer::of(open_existing(config).await?, config).await?;
     let forgotten = forget_item::forget_item(&explainer, feed, item).await;
+    let remembered = forget_item::remembered(&*explainer.store, String::new());
     let kept = close_without_traces(explainer.store, config).await?;
-    Ok(forgotten?.told(kept.as_deref()))
+    let told = forgotten?.told(kept.as_deref());
+    Ok(remembered? + &told)
 }
 
 /// Carries out a command on the registry of feeds, on a store that nobody serves.

@@ -74,7 +74,7 @@ pub(crate) mod wrapped;
 
 pub use accounts::AccountStore;
 pub use catalog::{CatalogStore, StoreCounts, check_namespace};
-pub use condition::{BackupReport, Outage, Remedy, StoreCondition, Watched};
+pub use condition::{BackupReport, Outage, Remedy, RemovalFaults, StoreCondition, Watched};
 #[cfg(feature = "postgres")]
 pub use database_copy::{copy_from_database, copy_to_database};
 pub use error::StoreError;

@@ -58,14 +58,15 @@ impl Mirror {
         Ok(fs::rename(&new, path)?)
     }
 
-    fn apply(&mut self, answer: &Answer) -> Result<()> {
+    /// Takes in an answer. True if the feed is to be read from its beginning now.
+    fn apply(&mut self, answer: &Answer) -> Result<bool> {
         let is_known = self.generation.is_none() || self.generation == answer.generation;
         self.generation.clone_from(&answer.generation);
         if answer.is_ahead || !is_known {
             // All of the new generation is read. Nothing goes before the end of it.
             self.met = Some(BTreeSet::new());
             self.cursor.clear();
-            return Ok(());
+            return Ok(true);
         }
         if answer.is_reset {
             self.items.clear();
@@ -84,7 +85,7 @@ impl Mirror {
         }
         let cursor = answer.page["last_cursor"].as_str();
         self.cursor = cursor.context("every page has a cursor")?.to_owned();
-        Ok(())
+        Ok(false)
     }
 
     /// Drops the items that were not met, at the end of a new generation.
@@ -160,9 +161,9 @@ async fn main() -> Result<()> {
         };
         let url = format!("{base}?order=modified&since=cursor:{cursor}&timeout={timeout_secs}");
         let answer = fetch(&client, &url).await?;
-        mirror.apply(&answer)?;
-        let is_begun_anew = mirror.cursor.is_empty();
-        let is_end = answer.page.get("next").is_none() && !is_begun_anew;
+        // An empty feed has an empty cursor, and an end all the same.
+        let begins_anew = mirror.apply(&answer)?;
+        let is_end = answer.page.get("next").is_none() && !begins_anew;
         mirror.save(path.as_ref())?;
         if is_end {
             mirror.sweep(may_sweep)?;

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Follows a Smart Feed by push, and pulls what it missed: python3 push.py FEED HUB CALLBACK FILE SECRET"""
+"""Follows a Smart Feed by push, and pulls what it missed: python3 push.py FEED HUB CALLBACK FILE SECRET [--sweep]
+
+A feed that was restored does not know all that this mirror holds. The mirror then reads the whole feed, and drops what it did not meet. If
+that is more than a tenth, it stops and asks; --sweep is the answer.
+"""
 
 import hmac
 import http.server
@@ -29,6 +33,8 @@ def save():
 
 def apply(page):
     for item in page["items"]:
+        if "met" in state:
+            state["met"][item["id"]] = True
         if item.get("deleted"):
             state["items"].pop(item["id"], None)
         else:
@@ -41,11 +47,30 @@ def pull():
         query = urllib.parse.urlencode({"order": "modified", "since": "cursor:" + state["cursor"], "timeout": 0})
         with urllib.request.urlopen(f"{feed}?{query}", timeout=90) as answer:
             page = json.load(answer)
-            if answer.headers.get("Smart-Feed-Cursor") == "reset":
-                state["items"] = {}
+            told, generation = answer.headers.get("Smart-Feed-Cursor"), answer.headers.get("Smart-Feed-Generation")
+        is_known = state.get("generation", generation) == generation
+        state["generation"] = generation
+        if told == "ahead" or not is_known:
+            # All of the new generation is read. Nothing goes before the end of it.
+            state["met"], state["cursor"] = {}, ""
+            continue
+        if told == "reset":
+            state["items"] = {}
+            state.pop("met", None)
         apply(page)
         if "next" not in page:
-            return
+            return sweep()
+
+
+def sweep():
+    if "met" not in state:
+        return
+    unmet = [id for id in state["items"] if id not in state["met"]]
+    if len(unmet) * 10 > len(state["items"]) and "--sweep" not in sys.argv:
+        sys.exit(f"the feed was restored or begun anew, and {len(unmet)} items are not in it any more; --sweep drops them")
+    for id in unmet:
+        del state["items"][id]
+    del state["met"]
 
 
 class Callback(http.server.BaseHTTPRequestHandler):

@@ -79,6 +79,9 @@ enum AccountRefused {
     Never(String),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// It is carried out, and an older copy of the store would undo it.
+    #[error("{0}")]
+    Unremembered(String),
 }
 
 fn refused<T>(why: impl Into<String>) -> Result<T, AccountRefused> {
@@ -121,7 +124,9 @@ impl AccountDesk {
         match done {
             Ok(text) => AccountAnswer::Done(text),
             Err(never @ AccountRefused::Never(_)) => AccountAnswer::Refused(never.to_string()),
-            Err(failed @ AccountRefused::Store(_)) => AccountAnswer::Failed(failed.to_string()),
+            Err(failed @ (AccountRefused::Store(_) | AccountRefused::Unremembered(_))) => {
+                AccountAnswer::Failed(failed.to_string())
+            }
         }
     }
 
@@ -131,6 +136,14 @@ impl AccountDesk {
             auth.publish(stored(&*self.store).await?);
         }
         Ok(())
+    }
+
+    /// The words for a removal, unless an older copy of the store would undo it.
+    fn remembered(&self, told: String) -> Result<String, AccountRefused> {
+        match self.store.removal_faults().unwritten {
+            None => Ok(told),
+            Some(why) => Err(AccountRefused::Unremembered(format!("{told}{why}"))),
+        }
     }
 
     async fn add_user(&self, new: NewUser) -> Result<String, AccountRefused> {
@@ -182,7 +195,7 @@ impl AccountDesk {
         if feed_password {
             text += &feed_password_line(&new_feed_password);
         }
-        Ok(text)
+        self.remembered(text)
     }
 
     async fn list_users(&self) -> Result<String, AccountRefused> {
@@ -217,7 +230,7 @@ impl AccountDesk {
         self.store.remove_user(user.no).await?;
         self.publish().await?;
         tracing::info!(user.name = %name, "Removed the user `{name}`");
-        Ok(format!(
+        self.remembered(format!(
             "user `{name}` is removed, with every token; subscriptions made by it end\n"
         ))
     }
@@ -285,7 +298,7 @@ impl AccountDesk {
         }
         self.publish().await?;
         tracing::info!(token.no = no.0, "Revoked token {no}");
-        Ok(format!(
+        self.remembered(format!(
             "token {no} is revoked; subscriptions made by it end\n"
         ))
     }
@@ -304,7 +317,7 @@ impl AccountDesk {
         let made = self.make_token(user, token.kept.usage).await;
         // The former one is gone, whatever became of its successor.
         self.publish().await?;
-        Ok(format!("token {no} is revoked\n{}", made?))
+        self.remembered(format!("token {no} is revoked\n{}", made?))
     }
 
     async fn user(&self, name: &str) -> Result<User, AccountRefused> {

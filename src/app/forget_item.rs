@@ -113,6 +113,14 @@ async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, 
     }
 }
 
+/// The words for a removal, unless an older copy of the store would undo it.
+pub(super) fn remembered(store: &dyn Store, told: String) -> Result<String, ForgetRefused> {
+    match store.removal_faults().unwritten {
+        None => Ok(told),
+        Some(why) => Err(ForgetRefused::Unremembered(format!("{told}{why}"))),
+    }
+}
+
 /// Tells that a feed is forgotten, and for which reason the file of the store still holds it, if it
 /// does.
 pub(super) fn forgotten(feed: &str, kept: Option<&str>) -> String {

@@ -4,7 +4,7 @@ use super::{
     accepted_url,
     accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
-    forget_item::{forget_item, forgotten},
+    forget_item::{forget_item, forgotten, remembered},
     gauges,
     registry::{self, RegistryAnswer, RegistryCommand},
     registry_desk::{ChangePlace, RegistryDesk},
@@ -267,12 +267,15 @@ impl Overview {
         let store = &self.explainer.store;
         let (condition, figures) = (store.condition(), store.figures());
         let outage = condition.outage();
+        let removals = store.removal_faults();
         StoreStatus {
             fault: outage.map(|outage| outage.cause.clone()),
             since: outage.map(|outage| outage.since.rfc3339()),
             bytes: figures.bytes,
             faults: figures.faults,
             restored: store.restored(),
+            removals_unwritten: removals.unwritten,
+            removals_unread: removals.unread,
         }
     }
 
@@ -362,13 +365,14 @@ impl Overview {
         let store = &self.explainer.store;
         let Some(item) = item else {
             self.reloader.forget(feed).await?;
-            return Ok(forgotten(feed, store.keeps_forgotten().as_deref()));
+            let told = forgotten(feed, store.keeps_forgotten().as_deref());
+            return remembered(&**store, told);
         };
         let removed = forget_item(&self.explainer, feed, item).await?;
         let receipt = &removed.receipt;
         self.notify.committed(&receipt.feed, &receipt.groups);
         self.notify.document_kept(receipt.feed.no);
-        Ok(removed.told(store.keeps_forgotten().as_deref()))
+        remembered(&**store, removed.told(store.keeps_forgotten().as_deref()))
     }
 }
 
@@ -501,7 +505,9 @@ impl Insight for Overview {
                 ForgetRefused::Unknown(_) | ForgetRefused::UnknownItem { .. } => {
                     OperatorAnswer::Unknown(why)
                 }
-                ForgetRefused::Store(_) => OperatorAnswer::Away(why),
+                ForgetRefused::Store(_) | ForgetRefused::Unremembered(_) => {
+                    OperatorAnswer::Away(why)
+                }
             }
         })
     }

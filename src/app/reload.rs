@@ -110,6 +110,9 @@ pub enum ForgetRefused {
     /// The store failed.
     #[error("nothing could be forgotten: {0}")]
     Store(#[from] StoreError),
+    /// It is done, and an older copy of the store would undo it.
+    #[error("{0}")]
+    Unremembered(String),
 }
 
 /// The file of a configuration, in full: a reload is asked for from other folders, too.

@@ -121,9 +121,13 @@ pub struct StoreStatus {
     pub bytes: u64,
     /// Faults of the disk or of the file since the start.
     pub faults: u64,
-    /// The words for a store that was restored from a copy before this process began to serve it;
-    /// `None` for any other.
+    /// The words for a store that was restored from a copy in the last days; `None` for any other.
     pub restored: Option<String>,
+    /// The reason for which an older copy brings back what was removed last; `None` while all is
+    /// well.
+    pub removals_unwritten: Option<String>,
+    /// The reason for which an older copy brings back some of what was removed before.
+    pub removals_unread: Option<String>,
 }
 
 /// The last reload.

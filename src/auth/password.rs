@@ -78,6 +78,11 @@ impl LoginHash {
                 .is_ok()
     }
 
+    /// A hash of nobody's password, which opens nothing.
+    pub fn of_nobody() -> Self {
+        Self::of_nobody_at(HashCost::usual())
+    }
+
     /// A hash of nobody's password at a cost: to check a user who does not exist takes as long as
     /// one who does. It is made up, so that the first check takes no longer either.
     pub(super) fn of_nobody_at(cost: HashCost) -> Self {

@@ -47,6 +47,13 @@ pub struct NewUser {
     pub jid: Option<String>,
 }
 
+impl NewUser {
+    /// What is kept of its passwords: the hash of that for Basic, and that for WSSE.
+    pub fn passwords(&self) -> [&str; 2] {
+        [self.login.reveal(), self.feed_password.reveal()]
+    }
+}
+
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {

@@ -88,6 +88,9 @@ impl Sheet {
         if let Some(fault) = &first.store.fault {
             broken.push(format!("store: {}", tame(fault)));
         }
+        if let Some(fault) = &first.store.removals_unwritten {
+            broken.push(format!("store: {}", tame(fault)));
+        }
         let reload = first.config.reload.as_ref();
         if let Some(error) = reload.and_then(|reload| reload.error.as_ref()) {
             let error = tame(error);
@@ -115,6 +118,10 @@ impl Sheet {
             broken.push(format!("XMPP as {jid}: {fault} (off since {since})"));
         }
         let mut notes = Vec::new();
+        let of_store = [&first.store.restored, &first.store.removals_unread];
+        for told in of_store.into_iter().flatten() {
+            notes.push(format!("store: {}", tame(told)));
+        }
         if let Some(state) = &first.certificate {
             // A renewal that failed has time; without a certificate nobody is served.
             let expires_at = state.expires_at.as_deref().and_then(moment);
@@ -358,6 +365,7 @@ mod tests {
         moved["remark"] = "the document ends early; its last entry was dropped".into();
         moved["subscribers"] = json!({ "active": 3, "failing": 1, "failures": [{ "host": "cb.example", "error": "it leads back" }] });
         let first = json!({ "version": "1", "started_at": "2026-06-01T00:00:00Z", "waiters": 4, "feeds": [moved],
+            "store": { "restored": "The store was restored", "removals_unread": "its list is empty" },
             "xmpp": { "jid": "feeds.example", "online": true, "subscriptions": 4 },
             "removed_feeds": [{ "name": "old", "items": 7, "renamed_to": null }] });
         let sheet = sheet(&[first, json!({ "feeds": [feed("b")] })]);
@@ -373,6 +381,8 @@ mod tests {
             "(keep.item_bytes_max): 2",
             "a: subscribers that do not take their pushes: 1; cb.example: it leads back",
             "a: its last document: the document ends early",
+            "store: The store was restored",
+            "store: its list is empty",
         ] {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");
         }

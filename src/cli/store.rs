@@ -206,15 +206,22 @@ pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     let report = verify(path).context("nothing was verified")?;
     println!("{}", path.display());
     print!("{report}");
-    if let Some(doubt) = report.doubt {
-        println!("perhaps damaged: {doubt}; look whether the newest posts are there");
+    if !report.is_sound() {
+        bail!(
+            "{} is damaged. Stop everfeed and keep a copy of the file. Then restore a backup, or move the file away and begin anew",
+            path.display()
+        );
     }
-    if report.is_sound() {
-        println!("nothing is damaged");
-        return Ok(());
+    if let Some(behind) = report.behind {
+        bail!(
+            "{behind}. It is an older copy, or its first bytes are damaged and hide the newest commits. Nothing else is damaged. At the next start each feed begins a new generation"
+        );
     }
-    bail!(
-        "{} is damaged. Stop everfeed and keep a copy of the file. Then restore a backup, or move the file away and begin anew",
-        path.display()
-    )
+    match report.doubt {
+        Some(doubt) => println!(
+            "perhaps damaged: {doubt}; look whether the newest posts are there. Nothing else is damaged"
+        ),
+        None => println!("nothing is damaged"),
+    }
+    Ok(())
 }

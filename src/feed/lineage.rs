@@ -43,10 +43,10 @@ impl Lineage {
     }
 
     /// The lineage after a restore of a copy whose last T was this one. The new generation begins
-    /// at `until`, or right after the last one if that is later.
+    /// at `until`, or right after the last one or the last T if that is later.
     #[must_use]
     pub fn restored(&self, last_t: Stamp, until: Stamp) -> Self {
-        let until = until.max(self.generation().next()).max(last_t);
+        let until = until.max(self.generation().next()).max(last_t.next());
         let mut lost = self.lost.clone();
         lost.push(LostStretch {
             after: last_t,

@@ -235,8 +235,9 @@ pub enum Degraded {
     Time,
     /// Treated as the start of the feed.
     Reset,
-    /// Treated as `time:{T}`, because the feed has not given that T out: its store was restored
-    /// from an older copy. A mirror reads the whole feed, and drops what it did not meet.
+    /// The feed has not given that T out: its store was restored from an older copy. As `since` it
+    /// is treated as the start of the feed, as `until` as `time:{T}`. A mirror reads the whole feed,
+    /// and drops what it did not meet.
     Ahead,
 }
 
@@ -285,8 +286,12 @@ pub fn select<L: Listing>(
     listing: &L,
     ask: &ListingQuery<'_>,
 ) -> Result<Selection<L::ListingRow>, Unanswerable<L::Error>> {
-    let since = resolve(listing, ask.since, ask.order, !ask.order.reverse)?;
+    let mut since = resolve(listing, ask.since, ask.order, !ask.order.reverse)?;
     let until = resolve(listing, ask.until, ask.order, ask.order.reverse)?;
+    if since.degraded == Some(Degraded::Ahead) {
+        // What its reader holds is of another generation, of which this one knows no part.
+        since.bound = Bound::Unbounded;
+    }
     let (low, high) = if ask.order.reverse {
         (until.bound, since.bound)
     } else {
@@ -311,6 +316,8 @@ pub fn select<L: Listing>(
     }
     let last_cursor = match (last, rows.last()) {
         (Some(place), Some(row)) => cursor_at(listing, place, row)?,
+        // Never what cannot be gone on from.
+        _ if since.degraded == Some(Degraded::Ahead) => head(listing)?,
         _ => cursor_of_nothing(listing, ask, since.bound)?,
     };
     Ok(Selection {

@@ -229,7 +229,8 @@ impl FeedRecord {
         self.part_of.map_or(0, |_| cursor::part_mark(self.no.0))
     }
 
-    /// A new feed of a store that was restored at this time; [`Stamp::ZERO`] for any other store.
+    /// A new feed of a store that was restored, or in which a feed was forgotten, at this time;
+    /// [`Stamp::ZERO`] for any other store.
     #[must_use]
     pub fn of_generation(self, generation: Stamp) -> Self {
         if generation == Stamp::ZERO {
@@ -250,6 +251,16 @@ impl FeedRecord {
             lineage,
             ..self
         }
+    }
+
+    /// A cursor of it that is of a former generation: whoever reads from it is told so. Empty for the
+    /// first generation.
+    pub fn lost_cursor(&self) -> String {
+        let generation = self.lineage.generation();
+        if generation == Stamp::ZERO {
+            return String::new();
+        }
+        self.cursor(generation, ItemId([0; 10])).unwrap_or_default()
     }
 
     /// The next T: now, or right after the last one that was given out in this store or in one

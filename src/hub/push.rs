@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     auth::PrincipalId,
-    feed::{cursor::Toc, stamp::Stamp, view::View},
+    feed::{cursor::Toc, page::Degraded, stamp::Stamp, view::View},
     readers::{PushMax, ReadError, ReadRequest},
     render::{Representation, Site},
     store::subscriptions::{Directive, Progress, PushWishes, Target, Told},
@@ -234,7 +234,7 @@ async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome
     };
     if is_still {
         advance.scanned = Some(position).filter(|it| *it != acked);
-    } else if page.count == 0 {
+    } else if page.count == 0 && page.degraded != Some(Degraded::Ahead) {
         // Everything in it may be hidden, and yet it lies further on. The chain stays: nothing was
         // pushed.
         (advance.to, advance.scanned) = (acked.clone(), Some(behind).filter(|it| *it != acked));
@@ -274,6 +274,7 @@ async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome
         },
     };
     let channel_t = Some(page.head.metadata_t);
+    let has_items = page.count > 0;
     let delivery = Delivery {
         representation: push.representation,
         link,
@@ -286,7 +287,7 @@ async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome
     let delivered = way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
     if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to))
-        && !is_still
+        && has_items
     {
         let lag_us = shared
             .now()

@@ -3,7 +3,7 @@
 
 use super::{ReadError, ReadRequest, Readers, Rendered, request::Purpose};
 use crate::{
-    feed::{record::Head, stamp::Stamp},
+    feed::{page::Degraded, record::Head, stamp::Stamp},
     render::PositionPlace,
 };
 use futures_util::{
@@ -37,7 +37,7 @@ impl Readers {
             end: end.boxed(),
             has_looked: false,
             looked: None,
-            is_wanted: |_, page| page.count > 0,
+            is_wanted: ReadRequest::is_answered_by,
             channel_t: None,
         })
     }
@@ -50,7 +50,7 @@ impl Readers {
         end: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Pages, ReadError> {
         let follower = Follower {
-            is_wanted: |reading, page| page.count > 0 || reading.is_moved_by(page),
+            is_wanted: |reading, page| reading.is_answered_by(page) || reading.is_moved_by(page),
             ..self.follow(reading, end)?
         };
         let next = |mut follower: Follower| async move {
@@ -228,6 +228,14 @@ impl Follower {
 }
 
 impl ReadRequest {
+    // Limit: where a range has an end, too, what is told of its beginning waits for an item.
+    /// True for a page that its reader is to have now: it has items, or says that what the reader
+    /// holds may be of no use.
+    pub(super) fn is_answered_by(&self, page: &Rendered) -> bool {
+        let begins_anew = page.degraded.is_some_and(Degraded::begins_anew);
+        page.count > 0 || (begins_anew && self.until.is_none())
+    }
+
     /// True for a page with which the position moves that a reader keeps.
     fn is_moved_by(&self, page: &Rendered) -> bool {
         self.kept_cursor()

@@ -75,7 +75,7 @@ impl Readers {
     /// another.
     pub fn is_due(&self, reading: &ReadRequest, body: &Rendered, deadline: Instant) -> bool {
         let end = self.growth_end(reading).unwrap_or(deadline);
-        body.count > 0 || end.min(deadline) <= Instant::now()
+        reading.is_answered_by(body) || end.min(deadline) <= Instant::now()
     }
 
     /// The moment from which on the range of a read gains nothing more; `None` while it has no end.

@@ -1,7 +1,12 @@
 //! A push: the items after the position of a subscription; not how they are delivered.
 
 use super::{ReadError, ReadRequest, Readers, Rendered, body::Contents};
-use crate::feed::{filter::Filter, order::Axis, page::Page, view::Deletions};
+use crate::feed::{
+    filter::Filter,
+    order::Axis,
+    page::{Degraded, Page, PageQuery},
+    view::{Deletions, View},
+};
 
 impl Readers {
     // Decides: Which cursor is the last of a push?
@@ -17,6 +22,9 @@ impl Readers {
     ) -> Result<Contents, ReadError> {
         let filter = reading.view.filter.clone();
         let mut page = self.range(reading, filter, bytes_max, is_fresh).await?;
+        if page.degraded == Some(Degraded::Ahead) {
+            return self.told_ahead(reading, page).await;
+        }
         let is_empty = page.items.is_empty();
         if deletions == Deletions::Omit {
             page.items.retain(|item| !item.is_gone());
@@ -34,6 +42,24 @@ impl Readers {
         page.scanned = Some(scanned).filter(|scanned| *scanned != last);
         page.last_cursor = last;
         Ok(page.into())
+    }
+
+    // Decides: Which push follows on a cursor of a former generation?
+    /// The push after a cursor of a former generation: it says so, ends at the head, and has no
+    /// items. A mirror pulls, and is told the same; whoever only shows posts must not get twenty
+    /// years of them again.
+    async fn told_ahead(&self, reading: &ReadRequest, page: Page) -> Result<Contents, ReadError> {
+        let View { feed, order, .. } = reading.view;
+        let last = PageQuery::last(feed, order, Filter::All);
+        let last_cursor = self.store.page(last).await?.last_cursor;
+        let told = Page {
+            items: Vec::new(),
+            more: false,
+            scanned: None,
+            last_cursor,
+            ..page
+        };
+        Ok(told.into())
     }
 }
 

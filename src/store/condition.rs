@@ -57,6 +57,15 @@ pub struct FileFigures {
     pub faults: u64,
 }
 
+/// Faults of what a store remembers of removals for good, beside its file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemovalFaults {
+    /// The reason for which an older copy brings back what was removed last.
+    pub unwritten: Option<String>,
+    /// The reason for which an older copy brings back some of what was removed before.
+    pub unread: Option<String>,
+}
+
 /// A copy of a whole store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BackupReport {
@@ -92,9 +101,13 @@ pub trait Watched: Send + Sync {
         false
     }
 
-    /// The words for a store that was restored from a copy before it was opened; `None` for any
-    /// other.
+    /// The words for a store that was restored from a copy in the last days; `None` for any other.
     fn restored(&self) -> Option<String> {
         None
+    }
+
+    /// Faults of what it remembers of removals.
+    fn removal_faults(&self) -> RemovalFaults {
+        RemovalFaults::default()
     }
 }

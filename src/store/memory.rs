@@ -69,6 +69,8 @@ struct MemoryState {
     accounts: MemoryAccounts,
     last_feed: u32,
     last_sub: u64,
+    /// The generation of feeds that are made from now on.
+    generation: Stamp,
 }
 
 impl Memory {
@@ -140,7 +142,15 @@ impl CatalogStore for Memory {
     }
 
     fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
-        self.answer(move |state, now| state.forget(feed, now))
+        self.answer(move |state, now| {
+            let last_t = state.feeds.values().map(|feed| feed.record.last_t).max();
+            let was_there = state.forget(feed, now)?;
+            if was_there {
+                let last = last_t.unwrap_or_default().max(now);
+                state.generation = last.max(state.generation.next());
+            }
+            Ok(was_there)
+        })
     }
 
     fn counts(&self) -> StoreFuture<'_, StoreCounts> {
@@ -540,7 +550,7 @@ impl MemoryState {
             return Ok(self.feed(no)?.record.clone());
         }
         let no = self.next_number();
-        let record = FeedRecord::new(no, name, namespace);
+        let record = FeedRecord::new(no, name, namespace).of_generation(self.generation);
         self.feeds.insert(no, MemoryFeed::new(record.clone()));
         Ok(record)
     }

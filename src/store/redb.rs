@@ -6,7 +6,7 @@ use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
     HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
     Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
-    condition::{FileFigures, StoreCondition},
+    condition::{FileFigures, RemovalFaults, StoreCondition},
     stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -75,6 +75,8 @@ mod generation;
 mod mark_file;
 
 mod removed_log;
+
+mod removed_again;
 
 mod verify;
 
@@ -218,6 +220,10 @@ impl Watched for Redb {
 
     fn restored(&self) -> Option<String> {
         self.file.restored()
+    }
+
+    fn removal_faults(&self) -> RemovalFaults {
+        self.file.removal_faults()
     }
 }
 

@@ -592,6 +592,33 @@ async fn a_subscriber_may_say_from_where_on() {
     );
 }
 
+// The store was restored: one push says so, and brings nothing again.
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_at_a_cursor_of_a_former_generation_is_told_once() {
+    let rig = Rig::new().await;
+    rig.add_all(1..=3).await;
+    let lost = "1990272000_0_1";
+    let since = format!("cursor:{lost}");
+    let (status, _) = rig.ask_to("subscribe", &[("hub.since", &since)]).await;
+    assert_eq!(status, 202);
+    rig.wait(60).await;
+    let pushes = rig.net.pushes();
+    let [push] = &pushes[..] else {
+        panic!("{} pushes", pushes.len())
+    };
+    assert_eq!(push.header("smart-feed-cursor"), "ahead");
+    let head = rig.head().await;
+    assert_eq!((push.prev(), push.last()), (lost, head.as_str()));
+    let body = String::from_utf8_lossy(&push.body);
+    assert!(!body.contains("<entry"), "{body}");
+    assert_eq!(rig.acked().await, head);
+    rig.add(4).await;
+    let pushes = rig.net.pushes();
+    let next = pushes.last().expect("a push");
+    let told = (next.prev(), next.header("smart-feed-cursor"));
+    assert_eq!(told, (head.as_str(), ""));
+}
+
 /// The hub counts the readers that callbacks at and below these URLs speak for.
 fn on_behalf(urls: &[&str]) -> Config {
     Config {

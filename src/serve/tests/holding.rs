@@ -47,6 +47,18 @@ impl Held {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_position_that_begins_anew_is_told_at_once_of_an_empty_feed_too() {
+    let site = Site::of(1..=0).await;
+    for since in ["cursor:1990272000_0_1", "cursor:junk"] {
+        let held = Held::ask(&site, &format!("since={since}&timeout=20")).await;
+        let (items, secs) = held.ended_after_secs().await;
+        assert_eq!((items.len(), secs), (0, 0.0), "{since}");
+    }
+    let held = Held::ask(&site, "since=cursor:&timeout=20").await;
+    assert!(held.is_held());
+}
+
 async fn head(site: &Site) -> String {
     site.page("order=-modified&max=1").await["last_cursor"]
         .as_str()
@@ -77,10 +89,10 @@ async fn what_is_held_and_for_how_long() {
         (format!("since=cursor:{head}&timeout=0"), 0.0),
         (format!("since=cursor:{head}&order=created&timeout=9"), 9.0),
         ("since=time:2027-01-01&timeout=9".to_owned(), 9.0),
-        ("since=cursor:1990272000_0_1&timeout=9".to_owned(), 9.0),
         // Something is there already.
         (String::new(), 0.0),
         ("timeout=9".to_owned(), 0.0),
+        ("since=cursor:1990272000_0_1&timeout=9".to_owned(), 0.0),
         ("since=cursor:".to_owned(), 0.0),
         (format!("since=cursor:{first}&timeout=9"), 0.0),
         // The end of the range exists or is past.

@@ -329,7 +329,7 @@ async fn a_position_that_is_not_of_this_feed_is_told_as_a_reset() {
             .map(|event| serde_json::from_str::<Value>(&event.data).unwrap()["cursor"].clone())
     };
     for (id, expect, items) in [
-        ("1990272000_0_1", Some("ahead"), 0),
+        ("1990272000_0_1", Some("ahead"), 3),
         ("1000000000_0_1", Some("time"), 3),
         ("junk", Some("reset"), 3),
         (&"9".repeat(4000), Some("reset"), 3),

@@ -253,6 +253,9 @@ async fn a_cursor_that_does_not_hold_degrades_to_its_time(rig: Rig) {
     for order in [Order::MODIFIED, Order::CREATED, Order::MODIFIED_REVERSE] {
         let ahead = rig.list(feed, order, Some("1999999999_0_3678689003")).await;
         assert_eq!(ahead.degraded, Some(Degraded::Ahead), "{order}");
+        // The whole feed follows, from its beginning in that order.
+        let whole = rig.list(feed, order, None).await;
+        assert_eq!(ids(&ahead), ids(&whole), "{order}");
     }
     let empty = rig.register("empty", "empty.example/").await.unwrap().no;
     let ahead = rig.list(empty, Order::MODIFIED, Some(&held)).await;

@@ -1,12 +1,15 @@
 //! Users and tokens in the file.
 
 use super::{
-    removed_log::Removed,
+    removed_log::{PasswordDigest, Removed},
     tables::{META, TOKENS, TableEdit as _, TableSource, USERS, token_key, user_key},
     writer::Writing,
 };
 use crate::{
-    auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
+    auth::{
+        AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo,
+        password::{self, LoginHash},
+    },
     store::{StoreError, stored::decode},
 };
 
@@ -63,11 +66,59 @@ pub(super) fn add_user(
 /// Keeps a user in the place of the one of its number.
 pub(super) fn change_user(writing: &mut Writing<'_>, changed: &User) -> Result<bool, StoreError> {
     let key = user_key(changed.no);
-    if writing.look().table(USERS)?.get(&key)?.is_none() {
+    // One that is damaged is replaced.
+    let Some(stored) = writing
+        .look()
+        .table(USERS)?
+        .get(&key)?
+        .map(|row| decode::<User>("a user", row.value()))
+    else {
         return Ok(false);
+    };
+    for former in stored.iter().flat_map(|user| user.kept.passwords()) {
+        if changed.kept.passwords().iter().all(|kept| *kept != former) {
+            writing.record_removed(Removed::Password(changed.no, PasswordDigest::of(former)));
+        }
     }
     writing.change().edit(USERS)?.write(&key, changed)?;
     Ok(true)
+}
+
+/// True when a user has a password with this digest.
+pub(super) fn has_password(
+    source: &impl TableSource,
+    user: UserNo,
+    digest: PasswordDigest,
+) -> Result<bool, StoreError> {
+    let user: Option<User> = source.table(USERS)?.read(&user_key(user), "a user")?;
+    let is_it = |kept: &str| PasswordDigest::of(kept) == digest;
+    Ok(user.is_some_and(|user| user.kept.passwords().into_iter().any(is_it)))
+}
+
+/// Takes a password with this digest from a user, who has none of that kind until another is given.
+pub(super) fn close_password(
+    writing: &mut Writing<'_>,
+    user: UserNo,
+    digest: PasswordDigest,
+) -> Result<bool, StoreError> {
+    let key = user_key(user);
+    let table = writing.look().table(USERS)?;
+    let Some(mut user) = table.read::<User>(&key, "a user")? else {
+        return Ok(false);
+    };
+    let [login, feed_password] = user
+        .kept
+        .passwords()
+        .map(|kept| PasswordDigest::of(kept) == digest);
+    if login {
+        user.kept.login = LoginHash::of_nobody();
+    }
+    if feed_password {
+        user.kept.feed_password = password::generated();
+    }
+    drop(table);
+    writing.change().edit(USERS)?.write(&key, &user)?;
+    Ok(login || feed_password)
 }
 
 /// Removes a user with its tokens.
@@ -115,7 +166,8 @@ pub(super) fn remove_token(writing: &mut Writing<'_>, token: TokenNo) -> Result<
     Ok(true)
 }
 
-fn last_number(source: &impl TableSource, key: &str) -> Result<u64, StoreError> {
+/// The last number that was given, by its key in META.
+pub(super) fn last_number(source: &impl TableSource, key: &str) -> Result<u64, StoreError> {
     let last = source.table(META)?.read(key, "the last number given")?;
     Ok(last.unwrap_or_default())
 }

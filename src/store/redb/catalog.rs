@@ -11,14 +11,14 @@ use super::{
         KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
         TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
-    writer::{CONTENT_KEY, Writing},
+    writer::Writing,
 };
 use crate::{
     feed::{
         part::{self, WantedPart},
         record::{FeedNo, FeedRecord},
     },
-    store::{StoreCounts, StoreError, check_namespace, content_mark::ContentMark, group_plan},
+    store::{StoreCounts, StoreError, check_namespace, group_plan},
 };
 use redb::{ReadTransaction, ReadableTableMetadata as _};
 use std::ops::Bound;
@@ -37,11 +37,7 @@ pub(super) fn register(
         return take_namespace(writing, record, namespace);
     }
     let no = next_number(writing)?;
-    let content: Option<ContentMark> = writing
-        .look()
-        .table(META)?
-        .read(CONTENT_KEY, "the mark of the content")?;
-    let generation = content.unwrap_or_default().generation;
+    let generation = writing.new_generation();
     let record = FeedRecord::new(no, name, namespace).of_generation(generation);
     let tx = writing.change();
     tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
@@ -155,6 +151,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     let was_there = remove(writing, feed)?;
     if was_there {
         writing.record_removed(Removed::Feed(feed));
+        writing.renew_generation();
         writing.request_rewrite()?;
     }
     Ok(was_there)

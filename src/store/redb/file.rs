@@ -20,7 +20,7 @@ use super::{
 use crate::{
     feed::stamp::Stamp,
     locks::lock,
-    store::{StoreError, content_mark::ContentMark},
+    store::{StoreError, condition::RemovalFaults, content_mark::ContentMark},
 };
 use redb::{
     Builder, Database, DatabaseError, Key, ReadTransaction, ReadableDatabase, StorageBackend,
@@ -116,7 +116,7 @@ struct KnownFile {
     keeps_forgotten: Option<String>,
     /// True when the process before this one has not closed it.
     was_open: bool,
-    /// The words for a store that was restored when it was opened.
+    /// The words for a store that was restored not long ago.
     restored: Option<String>,
 }
 
@@ -181,11 +181,11 @@ impl StoreFile {
                 self.open_at_path()
             })?;
         }
-        if let Some(restored) = generation::settle(&open, &self.mark, &self.removed, now)? {
-            let words = restored.words(&self.mark);
+        let restored = generation::settle(&open, &self.mark, &self.removed, now)?;
+        if let Some(words) = &restored {
             tracing::warn!("{words}");
-            self.known().restored = Some(words);
         }
+        self.known().restored = restored;
         if is_new {
             tracing::info!(store.path = %self.path.display(), "Made a new store at {}", self.path.display());
         }
@@ -434,8 +434,12 @@ impl FileOpener for StoreFile {
         self.mark.write(mark);
     }
 
-    fn removed(&self, removed: &[Removed]) {
-        self.removed.append(removed);
+    fn removed(&self, store: u64, removed: &[Removed]) {
+        self.removed.append(store, removed);
+    }
+
+    fn removal_faults(&self) -> RemovalFaults {
+        self.removed.faults()
     }
 
     fn ended_uncleanly(&self) -> bool {

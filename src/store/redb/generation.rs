@@ -2,44 +2,49 @@
 //! its mark. Not how cursors of a former one are answered.
 
 use super::{
-    accounts::{self, LAST_TOKEN_KEY, LAST_USER_KEY},
-    catalog, commit,
     mark_file::{FoundMark, MarkFile},
     open_file::OpenDatabase,
     planned::write_record,
-    removed_log::{Removed, RemovedLog},
-    rows,
-    tables::{META, TableEdit as _, snapshot_table},
+    removed_again::{self, DueRemoval},
+    removed_log::RemovedLog,
+    rows, subscriptions,
+    tables::{META, TableEdit as _, snapshot_table, stamp_of, stamp_value},
     writer::{CONTENT_KEY, Writing, content_mark, stored_guard},
 };
 use crate::{
-    feed::{item::ItemId, record::FeedNo, stamp::Stamp},
-    store::{
-        Commit, StoreError, clock_guard::ClockGuard, content_mark::ContentMark, stored::StoredKind,
-    },
+    feed::stamp::Stamp,
+    store::{StoreError, content_mark::ContentMark},
 };
 use redb::{Database, ReadableDatabase as _, WriteTransaction};
 
 /// Key in META of a copy: the time at which it was made, in microseconds.
 pub(super) const COPY_KEY: &str = "copied_at";
 
+/// Key in META of the last restore: its time as a T, and the words for the operator.
+const RESTORED_KEY: &str = "restored";
+
+/// Time for which a restore is told at every opening and in the status, in seconds: 7 days.
+const RESTORE_TOLD_SECS: u64 = 7 * 86_400;
+
 /// Feeds that are read at once.
 const FEEDS_AT_ONCE: usize = 1000;
 
 /// Reason for which a store is taken for restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Restored {
+enum Restored {
     /// The file is a backup of this time.
     Backup(Stamp),
     /// The file is behind its mark by so many commits.
     BehindMark { commits: u64 },
     /// The mark is another store's.
     AnotherStore,
+    /// The file holds what was removed from the store.
+    BehindRemovals,
 }
 
 impl Restored {
     /// The words for the operator.
-    pub(super) fn words(&self, mark: &MarkFile) -> String {
+    fn words(&self, mark: &MarkFile, now: Stamp) -> String {
         let mark = mark.path().display();
         let why = match self {
             Self::Backup(at) => format!("its file is a backup of {}", at.rfc3339()),
@@ -49,25 +54,30 @@ impl Restored {
             Self::AnotherStore => {
                 format!("its file is not the store that was here before ({mark} says so)")
             }
+            Self::BehindRemovals => {
+                "its file is older than the store that was here: it holds what was removed since"
+                    .to_owned()
+            }
         };
         format!(
-            "The store was restored: {why}. Each feed begins a new generation, and mirrors read it anew"
+            "The store was restored at {}: {why}. Each feed began a new generation, and mirrors read it anew",
+            now.rfc3339()
         )
     }
 }
 
 // Decides: When is a store taken for restored?
-/// Holds a store that was opened against its mark. A copy gets new generations before anybody reads
-/// it; a mark that is missing or behind is written anew.
+/// Holds a store that was opened against its mark and against what was removed from it. A copy gets
+/// new generations before anybody reads it; a mark that is missing or behind is written anew. The
+/// words for a store that was restored in the last days.
 pub(super) fn settle(
     open: &OpenDatabase,
     mark: &MarkFile,
-    removed: &RemovedLog,
+    log: &RemovedLog,
     now: Stamp,
-) -> Result<Option<Restored>, StoreError> {
+) -> Result<Option<String>, StoreError> {
     let content = content_mark(open)?;
-    let copied_at: Option<Stamp> =
-        snapshot_table(&open.begin_read()?, META)?.read(COPY_KEY, "the time of a backup")?;
+    let copied_at = copied_at(open)?;
     let left = match mark.read() {
         FoundMark::Read(left) => Some(left),
         FoundMark::Missing => None,
@@ -80,18 +90,23 @@ pub(super) fn settle(
         }
     };
     let held = content.unwrap_or_default();
+    let removed = content.map(|content| log.read(content.store));
+    let removed = removed_again::due(&open.begin_read()?, removed.unwrap_or_default())?;
     let restored = match (copied_at, &left) {
         (Some(at), _) => Some(Restored::Backup(at)),
         (None, Some(left)) if held.is_behind(left) => Some(behind(&content, left)),
+        // Also without a mark, or with an older one.
+        _ if removed.iter().any(DueRemoval::is_of_an_older_copy) => Some(Restored::BehindRemovals),
         _ => None,
     };
     let next = match (&restored, content) {
-        (None, Some(content)) => {
+        (None, Some(content)) if removed.is_empty() => {
             if left != Some(content) {
                 mark.write_both(&content);
             }
-            return Ok(None);
+            return lately_restored(open, now);
         }
+        (None, Some(content)) => content,
         (None, None) => ContentMark {
             store: rand::random(),
             ..held
@@ -102,21 +117,24 @@ pub(super) fn settle(
             ContentMark { store, ..held }.restored(left.as_ref(), until)
         }
     };
-    let generation = restored.as_ref().map(|_| Generation {
-        at: next.last_t,
-        removed: removed.read(),
+    let renewal = Renewal {
+        restored: restored.map(|restored| restored.words(mark, now)),
+        removed,
         now,
-    });
-    begin(open, generation.as_ref(), &next)?;
-    mark.write_both(&next);
-    Ok(restored)
+    };
+    mark.write_both(&begin(open, &renewal, next)?);
+    match renewal.restored {
+        Some(words) => Ok(Some(words)),
+        None => lately_restored(open, now),
+    }
 }
 
-/// A generation that is to begin.
-struct Generation {
-    at: Stamp,
+/// The changes to a store before anybody reads it.
+struct Renewal {
+    /// The words for a restore, with which each feed begins a generation.
+    restored: Option<String>,
     /// Removals for good, from before and after the copy was made.
-    removed: Vec<Removed>,
+    removed: Vec<DueRemoval>,
     now: Stamp,
 }
 
@@ -129,24 +147,48 @@ fn behind(content: &Option<ContentMark>, left: &ContentMark) -> Restored {
     }
 }
 
-/// Writes the mark, and begins a generation if one is to begin; whole or not at all.
+/// Writes the mark, and begins a generation if one is to begin; whole or not at all. The mark as it
+/// is then.
 fn begin(
     database: &Database,
-    generation: Option<&Generation>,
-    mark: &ContentMark,
-) -> Result<(), StoreError> {
+    renewal: &Renewal,
+    mark: ContentMark,
+) -> Result<ContentMark, StoreError> {
     let guard = stored_guard(database)?;
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);
-    if let Some(generation) = generation {
-        remove_again(&tx, generation, guard)?;
-        renew_feeds(&tx, generation.at)?;
+    if let Some(words) = &renewal.restored {
+        renew_feeds(&tx, mark.last_t)?;
+        subscriptions::set_back(&tx)?;
+        let row = [&stamp_value(renewal.now), words.as_bytes()].concat();
+        tx.edit(META)?.insert(RESTORED_KEY, &row)?;
     }
+    // Only in the new generation: a removal gets a T, and what was lost ends before it.
+    let mut writing = Writing::over(&tx, renewal.now, guard, mark);
+    removed_again::apply(&mut writing, &renewal.removed)?;
+    let mark = writing.content();
     let mut meta = tx.edit(META)?;
-    meta.write(CONTENT_KEY, mark)?;
+    meta.write(CONTENT_KEY, &mark)?;
     meta.remove(COPY_KEY)?;
     drop(meta);
-    Ok(tx.commit()?)
+    tx.commit()?;
+    Ok(mark)
+}
+
+/// The words for the last restore, if that was not long ago.
+fn lately_restored(open: &OpenDatabase, now: Stamp) -> Result<Option<String>, StoreError> {
+    let row = snapshot_table(&open.begin_read()?, META)?.get_kept(RESTORED_KEY)?;
+    let told = row.and_then(|row| {
+        let (at, words) = row.value().split_at_checked(size_of::<u64>())?;
+        let is_over = stamp_of(at).plus_secs(RESTORE_TOLD_SECS) < now;
+        (!is_over).then(|| String::from_utf8_lossy(words).into_owned())
+    });
+    Ok(told)
+}
+
+/// The time of which a file is a backup; `None` for a file that is none.
+pub(super) fn copied_at(open: &OpenDatabase) -> Result<Option<Stamp>, StoreError> {
+    snapshot_table(&open.begin_read()?, META)?.read(COPY_KEY, "the time of a backup")
 }
 
 /// Gives each feed a generation that begins then.
@@ -162,67 +204,4 @@ fn renew_feeds(tx: &WriteTransaction, at: Stamp) -> Result<(), StoreError> {
             write_record(tx, &record.restored(at))?;
         }
     }
-}
-
-/// Removes what was removed since the copy was made. No number of it is given again.
-// Limit: an item that came after the copy and was removed is unknown here. It comes again if the
-// publisher still shows it.
-fn remove_again(
-    tx: &WriteTransaction,
-    generation: &Generation,
-    guard: ClockGuard,
-) -> Result<(), StoreError> {
-    let mut writing = Writing::over(tx, generation.now, guard);
-    for removed in &generation.removed {
-        let done = match *removed {
-            Removed::Feed(feed) => {
-                not_again(tx, rows::LAST_FEED_KEY, feed.0)?;
-                catalog::forget(&mut writing, feed)
-            }
-            Removed::Item(feed, item) => forget_item(&mut writing, feed, item),
-            Removed::User(user) => {
-                not_again(tx, LAST_USER_KEY, user.0)?;
-                accounts::remove_user(&mut writing, user)
-            }
-            Removed::Token(token) => {
-                not_again(tx, LAST_TOKEN_KEY, token.0)?;
-                accounts::remove_token(&mut writing, token)
-            }
-        };
-        match done {
-            Ok(true) => tracing::info!("Removed again from the restored store: {removed}"),
-            Ok(false) => {}
-            Err(error @ (StoreError::Damaged(_) | StoreError::DamagedItem { .. })) => {
-                tracing::error!("Cannot remove again from the restored store: {removed}: {error}");
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Sees to it that a number is not given again.
-fn not_again<N>(tx: &WriteTransaction, key: &'static str, number: N) -> Result<(), StoreError>
-where
-    N: StoredKind + Ord + Default,
-{
-    let mut meta = tx.edit(META)?;
-    let last: N = meta.read(key, "the last number given")?.unwrap_or_default();
-    if number > last {
-        meta.write(key, &number)?;
-    }
-    Ok(())
-}
-
-/// Forgets an item, if it is there and not forgotten.
-fn forget_item(writing: &mut Writing<'_>, feed: FeedNo, id: ItemId) -> Result<bool, StoreError> {
-    let snapshot = match rows::snapshot(writing.look(), feed, &[]) {
-        Err(StoreError::UnknownFeed(_)) => return Ok(false),
-        snapshot => snapshot?,
-    };
-    let item = rows::Items::of(writing.look(), feed)?.item(id)?;
-    if item.is_none_or(|item| item.content.is_forgotten()) {
-        return Ok(false);
-    }
-    commit::commit(writing, &Commit::forgetting(snapshot, id)).map(|_| true)
 }

@@ -12,7 +12,7 @@ use crate::{
     locks::lock,
     store::{
         StoreError,
-        condition::{FileFigures, Outage, Remedy, StoreCondition},
+        condition::{FileFigures, Outage, Remedy, RemovalFaults, StoreCondition},
         content_mark::ContentMark,
     },
 };
@@ -76,8 +76,14 @@ pub(super) trait FileOpener: Send + Sync + 'static {
     /// Takes note of how far its content has come, outside of the file.
     fn mark(&self, _: &ContentMark) {}
 
-    /// Takes note of what was removed for good, outside of the file.
-    fn removed(&self, _: &[Removed]) {}
+    /// Takes note of what was removed for good from the store of this number, outside of the file;
+    /// of nothing, tries again what could not be written.
+    fn removed(&self, _: u64, _: &[Removed]) {}
+
+    /// Faults of what is remembered of removals.
+    fn removal_faults(&self) -> RemovalFaults {
+        RemovalFaults::default()
+    }
 
     /// True when the file was open in a process that ended, or still was, when this one began.
     fn ended_uncleanly(&self) -> bool {
@@ -467,8 +473,13 @@ impl OpenFile {
     }
 
     /// Takes note of what was removed for good, after a commit.
-    pub(super) fn removed(&self, removed: &[Removed]) {
-        self.opener.removed(removed);
+    pub(super) fn removed(&self, store: u64, removed: &[Removed]) {
+        self.opener.removed(store, removed);
+    }
+
+    /// Faults of what is remembered of removals.
+    pub(super) fn removal_faults(&self) -> RemovalFaults {
+        self.opener.removal_faults()
     }
 
     /// True when the process before this one has not closed the file.

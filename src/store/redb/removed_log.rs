@@ -1,11 +1,14 @@
-//! The file beside a store that remembers what was removed for good: feeds, items, users and
-//! tokens. A backup that is restored brings none of them back. Not how they are removed.
+//! The file beside a store that remembers what was removed for good: feeds, items, users, tokens and
+//! passwords. An older copy of the store brings none of them back. Not how they are removed.
 
 use super::mark_file::beside;
 use crate::{
     auth::{TokenNo, UserNo},
     feed::{item::ItemId, record::FeedNo},
+    locks::lock,
+    store::condition::RemovalFaults,
 };
+use sha2::{Digest as _, Sha256};
 use std::{
     fmt,
     fs::{self, File, OpenOptions},
@@ -13,14 +16,22 @@ use std::{
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Mutex,
 };
 
 /// End of the name of the file beside a store.
 const SUFFIX: &str = ".removed";
 
 /// Length of the file that is read at most, in bytes: some 400,000 removals.
-// Limit: of more removals the later ones are not applied to a restored store.
+// Limit: of more removals the later ones are not applied to an older copy.
 const BYTES_MAX: u64 = 16 << 20;
+
+/// Removals that wait for a file that cannot be written, at most.
+// Limit: of more the oldest are not written when it can be written again.
+const WAITING_MAX: usize = 10_000;
+
+/// Bytes of a digest of a password that was replaced.
+const DIGEST_BYTES: usize = 16;
 
 /// Something that was removed for good. Numbers are never given twice, also not after a restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +40,22 @@ pub(super) enum Removed {
     Item(FeedNo, ItemId),
     User(UserNo),
     Token(TokenNo),
+    /// A password of a user that was replaced by another.
+    Password(UserNo, PasswordDigest),
+}
+
+/// Digest of a password as a store keeps it: of the hash of a login password, or of a feed
+/// password, which is random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PasswordDigest([u8; DIGEST_BYTES]);
+
+impl PasswordDigest {
+    pub(super) fn of(kept: &str) -> Self {
+        let digest: [u8; 32] = Sha256::digest(kept).into();
+        let mut short = [0; DIGEST_BYTES];
+        short.copy_from_slice(&digest[..DIGEST_BYTES]);
+        Self(short)
+    }
 }
 
 impl fmt::Display for Removed {
@@ -38,11 +65,26 @@ impl fmt::Display for Removed {
             Self::Item(feed, item) => write!(f, "item {feed} {item}"),
             Self::User(user) => write!(f, "user {}", user.0),
             Self::Token(token) => write!(f, "token {}", token.0),
+            Self::Password(user, PasswordDigest(digest)) => {
+                write!(
+                    f,
+                    "password {} {:032x}",
+                    user.0,
+                    u128::from_be_bytes(*digest)
+                )
+            }
         }
     }
 }
 
-impl FromStr for Removed {
+/// A line of the file.
+enum Line {
+    /// The removals that follow are of the store with this number.
+    Store(u64),
+    Removed(Removed),
+}
+
+impl FromStr for Line {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -52,14 +94,20 @@ impl FromStr for Removed {
         let number = word()?;
         let long = || number.parse().map_err(drop);
         let feed = || number.parse().map(FeedNo).map_err(drop);
-        let removed = match kind {
-            "feed" => Self::Feed(feed()?),
-            "item" => Self::Item(feed()?, word()?.parse().map_err(drop)?),
-            "user" => Self::User(UserNo(long()?)),
-            "token" => Self::Token(TokenNo(long()?)),
+        let line = match kind {
+            "store" => Self::Store(u64::from_str_radix(number, 16).map_err(drop)?),
+            "feed" => Self::Removed(Removed::Feed(feed()?)),
+            "item" => Self::Removed(Removed::Item(feed()?, word()?.parse().map_err(drop)?)),
+            "user" => Self::Removed(Removed::User(UserNo(long()?))),
+            "token" => Self::Removed(Removed::Token(TokenNo(long()?))),
+            "password" => {
+                let digest = u128::from_str_radix(word()?, 16).map_err(drop)?;
+                let digest = PasswordDigest(digest.to_be_bytes());
+                Self::Removed(Removed::Password(UserNo(long()?), digest))
+            }
             _ => return Err(()),
         };
-        words.next().is_none().then_some(removed).ok_or(())
+        words.next().is_none().then_some(line).ok_or(())
     }
 }
 
@@ -67,6 +115,16 @@ impl FromStr for Removed {
 #[derive(Debug)]
 pub(super) struct RemovedLog {
     path: PathBuf,
+    state: Mutex<LogState>,
+}
+
+#[derive(Debug, Default)]
+struct LogState {
+    faults: RemovalFaults,
+    /// The store that the last line names which this process has written.
+    named: Option<u64>,
+    /// Removals that could not be written.
+    waiting: Vec<Removed>,
 }
 
 impl RemovedLog {
@@ -74,67 +132,105 @@ impl RemovedLog {
     pub(super) fn beside(store: &Path) -> Self {
         Self {
             path: beside(store, SUFFIX),
+            state: Mutex::default(),
         }
     }
 
-    /// Remembers removals that are durable in the store. A fault is told, since a backup may bring
-    /// back what it names.
-    pub(super) fn append(&self, removed: &[Removed]) {
-        if let Err(error) = self.appended(removed) {
-            tracing::error!(
-                "Cannot write {}: a backup that is restored later brings back what was removed now: {error}",
-                self.path.display()
-            );
+    /// Its faults, for the operator.
+    pub(super) fn faults(&self) -> RemovalFaults {
+        lock(&self.state).faults.clone()
+    }
+
+    /// Remembers removals that are durable in the store of this number, and those that could not be
+    /// written before. A fault is told, since an older copy may bring back what it names.
+    pub(super) fn append(&self, store: u64, removed: &[Removed]) {
+        let mut state = lock(&self.state);
+        state.waiting.extend(removed);
+        if state.waiting.is_empty() {
+            return;
+        }
+        match self.appended(store, &state) {
+            Ok(()) => {
+                state.waiting.clear();
+                state.named = Some(store);
+                state.faults.unwritten = None;
+            }
+            Err(error) => {
+                let surplus = state.waiting.len().saturating_sub(WAITING_MAX);
+                state.waiting.drain(..surplus);
+                let path = self.path.display();
+                let why = format!(
+                    "{path} cannot be written, so that an older copy or a backup brings back what was removed now: {error}"
+                );
+                if state.faults.unwritten.is_none() {
+                    tracing::error!("{why}");
+                }
+                state.faults.unwritten = Some(why);
+            }
         }
     }
 
-    fn appended(&self, removed: &[Removed]) -> io::Result<()> {
+    fn appended(&self, store: u64, state: &LogState) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let options = options.append(true).create(true).mode(0o600);
         let mut file = options.open(&self.path)?;
         // A line break first ends a line that a crash has cut.
-        let lines: String = removed
-            .iter()
-            .map(|removed| {
-                let text = removed.to_string();
-                format!("{text} {:08x}\n", crc32fast::hash(text.as_bytes()))
-            })
-            .collect();
-        let cut = if ends_within_a_line(&self.path)? {
-            "\n"
-        } else {
-            ""
-        };
-        file.write_all(format!("{cut}{lines}").as_bytes())?;
+        let mut text = String::new();
+        if ends_within_a_line(&self.path)? {
+            text.push('\n');
+        }
+        if state.named != Some(store) {
+            text += &line(&format!("store {store:016x}"));
+        }
+        for removed in &state.waiting {
+            text += &line(&removed.to_string());
+        }
+        file.write_all(text.as_bytes())?;
         file.sync_all()
     }
 
-    /// All removals that were remembered. Lines that are damaged are counted and told.
-    pub(super) fn read(&self) -> Vec<Removed> {
+    /// All removals from a store that were remembered; those that name none were written before
+    /// there were such numbers. What cannot be read is told.
+    pub(super) fn read(&self, store: u64) -> Vec<Removed> {
         let mut bytes = Vec::new();
+        let path = self.path.display();
         match File::open(&self.path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut bytes)) {
+            Ok(0) => self.tell_unread(format!("{path} is empty, although something was removed")),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
-            Err(error) => {
-                tracing::error!(
-                    "Cannot read {}: what was removed after the backup comes back with it: {error}",
-                    self.path.display()
-                );
-                return Vec::new();
-            }
+            Err(error) => self.tell_unread(format!("{path} cannot be read ({error})")),
         }
         let text = String::from_utf8_lossy(&bytes);
-        let lines = text.lines().filter(|line| !line.is_empty());
-        let (read, damaged): (Vec<_>, Vec<_>) = lines.map(of_line).partition(Option::is_some);
-        if !damaged.is_empty() {
-            tracing::error!(
-                "{} lines of {} are damaged: what they name comes back with the backup",
-                damaged.len(),
-                self.path.display()
-            );
+        let mut of_store = None;
+        let (mut found, mut damaged) = (Vec::new(), 0);
+        for text in text.lines().filter(|line| !line.is_empty()) {
+            match of_line(text) {
+                Some(Line::Store(store)) => of_store = Some(store),
+                Some(Line::Removed(removed)) if of_store.is_none_or(|of| of == store) => {
+                    found.push(removed);
+                }
+                Some(Line::Removed(_)) => {}
+                None => damaged += 1,
+            }
         }
-        read.into_iter().flatten().collect()
+        if damaged > 0 {
+            self.tell_unread(format!("{path} has damaged lines: {damaged}"));
+        }
+        found
     }
+
+    fn tell_unread(&self, why: String) {
+        let why = format!(
+            "{why}: an older copy or a backup brings back what it named. Look at users, tokens and forgotten posts after a restore"
+        );
+        tracing::error!("{why}");
+        lock(&self.state).faults.unread = Some(why);
+    }
+}
+
+/// A line with the checksum of its text.
+fn line(text: &str) -> String {
+    format!("{text} {:08x}\n", crc32fast::hash(text.as_bytes()))
 }
 
 /// Copies the file beside a store to that beside another, durably. Where there is none, none is made.
@@ -157,7 +253,7 @@ fn ends_within_a_line(path: &Path) -> io::Result<bool> {
     Ok(last != [b'\n'])
 }
 
-fn of_line(line: &str) -> Option<Removed> {
+fn of_line(line: &str) -> Option<Line> {
     let (text, sum) = line.rsplit_once(' ')?;
     let sum = u32::from_str_radix(sum, 16).ok()?;
     let is_whole = crc32fast::hash(text.as_bytes()) == sum;
@@ -168,31 +264,82 @@ fn of_line(line: &str) -> Option<Removed> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_was_removed_is_read_back_and_damage_costs_its_line_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = RemovedLog::beside(&folder.path().join("store.redb"));
-        assert_eq!(log.read(), []);
-        let all = [
+    const STORE: u64 = 0xabc;
+
+    fn all() -> [Removed; 5] {
+        [
             Removed::Feed(FeedNo(3)),
             Removed::Item(FeedNo(4), ItemId([7; 10])),
             Removed::User(UserNo(u64::MAX)),
             Removed::Token(TokenNo(1)),
-        ];
-        log.append(&all[..2]);
-        log.append(&all[2..]);
-        assert_eq!(log.read(), all);
+            Removed::Password(UserNo(2), PasswordDigest::of("kept")),
+        ]
+    }
+
+    #[test]
+    fn what_was_removed_is_read_back_and_damage_costs_its_line_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = RemovedLog::beside(&folder.path().join("store.redb"));
+        assert_eq!(log.read(STORE), []);
+        let all = all();
+        log.append(STORE, &all[..2]);
+        log.append(STORE, &all[2..]);
+        assert_eq!(log.read(STORE), all);
+        assert_eq!(log.faults(), RemovalFaults::default());
         let whole = std::fs::read(&log.path).unwrap();
         let mut flipped = whole.clone();
-        flipped[1] ^= 1;
+        let first = memchr::memmem::find(&flipped, b"feed 3").unwrap();
+        flipped[first] ^= 1;
         std::fs::write(&log.path, flipped).unwrap();
-        assert_eq!(log.read(), all[1..]);
+        assert_eq!(log.read(STORE), all[1..]);
+        assert!(log.faults().unread.unwrap().contains("damaged lines: 1"));
         // A crash in the middle of a line, and a removal after it.
         std::fs::write(&log.path, &whole[..whole.len() - 3]).unwrap();
-        log.append(&[Removed::Feed(FeedNo(9))]);
+        log.append(STORE, &[Removed::Feed(FeedNo(9))]);
         assert_eq!(
-            log.read(),
-            [&all[..3], &[Removed::Feed(FeedNo(9))]].concat()
+            log.read(STORE),
+            [&all[..4], &[Removed::Feed(FeedNo(9))]].concat()
         );
+    }
+
+    #[test]
+    fn the_removals_of_another_store_are_not_those_of_this_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = RemovedLog::beside(&folder.path().join("store.redb"));
+        let all = all();
+        log.append(STORE, &all[..1]);
+        log.append(STORE + 1, &all[1..2]);
+        log.append(STORE, &all[2..3]);
+        assert_eq!(log.read(STORE), [all[0], all[2]]);
+        assert_eq!(log.read(STORE + 1), all[1..2]);
+        // Written before stores were named.
+        std::fs::write(&log.path, line("token 7")).unwrap();
+        assert_eq!(log.read(5), [Removed::Token(TokenNo(7))]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_or_read_is_told_and_nothing_is_lost_once_it_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = RemovedLog::beside(&folder.path().join("store.redb"));
+        std::fs::create_dir(&log.path).unwrap();
+        let all = all();
+        log.append(STORE, &all[..1]);
+        assert!(
+            log.faults()
+                .unwritten
+                .unwrap()
+                .contains("cannot be written")
+        );
+        assert_eq!(log.read(STORE), []);
+        assert!(log.faults().unread.unwrap().contains("cannot be read"));
+        std::fs::remove_dir(&log.path).unwrap();
+        log.append(STORE, &all[1..]);
+        assert_eq!(
+            (log.read(STORE), log.faults().unwritten),
+            (all.to_vec(), None)
+        );
+        std::fs::write(&log.path, "").unwrap();
+        assert_eq!(log.read(STORE), []);
+        assert!(log.faults().unread.unwrap().contains("is empty"));
     }
 }

@@ -5,10 +5,12 @@ use super::{
     backup::{copy, folder_of, mark_as_backup, sync_folder},
     copy_note::forget_notes,
     file::{COPY_SUFFIX, SeenFile, StoreFile, copy_place, identity, refusal},
+    generation::copied_at,
     guarded::sheltered,
     mark_file::beside,
     open_file::FileOpener as _,
     verify::verify,
+    writer::content_mark,
 };
 use crate::{feed::stamp::Stamp, store::StoreError};
 use redb::{
@@ -75,11 +77,14 @@ pub(super) fn restored(
     let place = copy_place(&path).map_err(of_place)?;
     let backup = sheltered(|| SeenFile::new(from, 0).open())?;
     let report = sheltered(|| {
+        // A plain copy of a store does not say of which time it is.
+        let last_t = content_mark(&backup)?.map_or(now, |content| content.last_t);
+        let made_at = copied_at(&backup)?.unwrap_or(last_t);
         let snapshot = backup.begin_read()?;
         let never = AtomicBool::new(false);
         copy(&snapshot, &place, &path, &[], &never, |tx| {
             forget_notes(tx)?;
-            mark_as_backup(tx, now)
+            mark_as_backup(tx, made_at)
         })
     })?;
     drop(backup);

@@ -2,7 +2,7 @@
 //! mean.
 
 use super::{
-    rows::known_feed,
+    rows::{self, known_feed},
     tables::{
         FEED_SUBSCRIPTIONS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableEdit as _,
         TableSource, feed_key, feed_subscription_key, subscription_key, subscription_of, topic_key,
@@ -14,7 +14,7 @@ use crate::{
     store::{
         StoreError, Subscription, SubscriptionNo,
         stored::damaged,
-        subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
+        subscriptions::{Acknowledged, Attempts, NewSubscription, Progress, Target},
     },
 };
 use redb::WriteTransaction;
@@ -135,6 +135,32 @@ pub(super) fn end_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), Sto
         }
     }
     Ok(())
+}
+
+/// Subscriptions that are read at once.
+const AT_ONCE: usize = 1000;
+
+/// Puts the callbacks of every feed at a cursor of its former generation: the next push tells each
+/// of them so. The other targets only show posts, and are told nothing.
+pub(super) fn set_back(tx: &WriteTransaction) -> Result<(), StoreError> {
+    let mut after = None;
+    loop {
+        let listed = list(tx, None, after, AT_ONCE)?;
+        let Some((last, _)) = listed.last() else {
+            return Ok(());
+        };
+        after = Some(last.no);
+        for (subscription, mut progress) in listed {
+            if !matches!(subscription.target, Target::Callback(_)) || progress.acked.is_none() {
+                continue;
+            }
+            // A feed that is damaged has begun no generation.
+            if let Ok(record) = rows::record(tx, subscription.feed()) {
+                (progress.acked, progress.scanned) = (Some(record.lost_cursor()), None);
+                write_progress(tx, subscription.no, &progress)?;
+            }
+        }
+    }
 }
 
 fn numbers(

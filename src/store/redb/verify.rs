@@ -8,6 +8,7 @@ use super::{
     file::{BARE_SCHEMA_KEY, UNFINISHED, check_schema, checked_order, refusal},
     generation::COPY_KEY,
     guarded::{guarded, sheltered},
+    mark_file::{FoundMark, MarkFile},
     overlay::Overlay,
     rows::LAST_FEED_KEY,
     sealed::{SealedTable, unseal},
@@ -55,6 +56,7 @@ use std::{
     collections::HashMap,
     fmt,
     fs::{File, OpenOptions},
+    io::ErrorKind,
     path::Path,
 };
 
@@ -75,6 +77,8 @@ pub struct VerifyReport {
     pub faults_total: u64,
     /// A finding that may be a fault, or the trace of a process that died.
     pub doubt: Option<&'static str>,
+    /// The words for a store behind the mark beside it: a later state of it was served.
+    pub behind: Option<String>,
 }
 
 /// The values of one kind.
@@ -119,7 +123,11 @@ pub fn verify(path: &Path) -> Result<VerifyReport, StoreError> {
 fn open(path: &Path) -> Result<Database, StoreError> {
     let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
     // Open for writing, because only then it can be locked against a process that writes.
-    let file = OpenOptions::new().read(true).write(true).open(path);
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        // Nobody writes it then.
+        Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem => File::open(path),
+        file => file,
+    };
     let file = file.map_err(failed)?;
     if file.metadata().is_ok_and(|found| found.len() == 0) {
         return Err(StoreError::Schema(format!("{} is empty", path.display())));
@@ -172,6 +180,7 @@ fn values(path: &Path, report: &mut VerifyReport) -> Result<(), StoreError> {
     }
     let read = sheltered(|| {
         let snapshot = database.begin_read()?;
+        report.behind = behind_mark(path, &snapshot)?;
         kinds(&snapshot, report);
         pointers(&snapshot, report)
     });
@@ -180,6 +189,33 @@ fn values(path: &Path, report: &mut VerifyReport) -> Result<(), StoreError> {
     }
     let _ = guarded(|| drop(database));
     Ok(())
+}
+
+/// The words for a file that is behind the mark beside it; `None` where there is none to read.
+fn behind_mark(path: &Path, snapshot: &ReadTransaction) -> Result<Option<String>, StoreError> {
+    let mark = MarkFile::beside(path);
+    let FoundMark::Read(left) = mark.read() else {
+        return Ok(None);
+    };
+    let meta = snapshot_table(snapshot, META)?;
+    let Ok(held) = meta.read::<ContentMark>(CONTENT_KEY, "the mark of the content") else {
+        // Told with the other values.
+        return Ok(None);
+    };
+    let held = held.unwrap_or_default();
+    let (file, mark) = (path.display(), mark.path().display());
+    if !held.is_behind(&left) {
+        return Ok(None);
+    }
+    if held.store != left.store {
+        return Ok(Some(format!(
+            "{mark} is the mark of another store than {file}"
+        )));
+    }
+    let commits = left.commits.saturating_sub(held.commits);
+    Ok(Some(format!(
+        "{file} is behind its mark by {commits} commits ({mark})"
+    )))
 }
 
 /// Checks a value of a kind.

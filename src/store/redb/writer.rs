@@ -178,6 +178,8 @@ pub(super) struct Writing<'t> {
     /// Time at which the job began.
     pub(super) now: Stamp,
     guard: ClockGuard,
+    /// The mark of the content before the transaction; the generation of new feeds as it is now.
+    content: ContentMark,
     /// The last T that was given out in the transaction, if any was.
     last_t: Option<Stamp>,
     touched: bool,
@@ -191,11 +193,17 @@ pub(super) struct Writing<'t> {
 
 impl<'t> Writing<'t> {
     /// A transaction outside of the queue.
-    pub(super) fn over(tx: &'t WriteTransaction, now: Stamp, guard: ClockGuard) -> Self {
+    pub(super) fn over(
+        tx: &'t WriteTransaction,
+        now: Stamp,
+        guard: ClockGuard,
+        content: ContentMark,
+    ) -> Self {
         Self {
             tx,
             now,
             guard,
+            content,
             last_t: None,
             touched: false,
             wants_sync: false,
@@ -247,6 +255,25 @@ impl<'t> Writing<'t> {
     /// Remembers that content was written, and the last T of its feed.
     pub(super) fn record_content(&mut self, last_t: Stamp) {
         self.last_t = self.last_t.max(Some(last_t));
+    }
+
+    /// The mark of the content after the transaction.
+    pub(super) fn content(&self) -> ContentMark {
+        self.last_t
+            .map_or(self.content, |last_t| self.content.after_commit(last_t))
+    }
+
+    /// The generation of a feed that is made now.
+    pub(super) fn new_generation(&self) -> Stamp {
+        self.content.generation
+    }
+
+    /// Has feeds that are made from now on begin a generation after all that was given out: one of
+    /// them may have the name of a feed that goes.
+    pub(super) fn renew_generation(&mut self) {
+        let now = self.content().last_t.max(self.now);
+        self.content.generation = now.max(self.content.generation.next());
+        self.record_content(Stamp::ZERO);
     }
 
     /// Remembers that something was removed for good: a backup must not bring it back.
@@ -391,6 +418,7 @@ impl Far {
     /// Looks whether the file is still at its place, and tries to end an outage when that is due.
     fn look_after(&mut self) {
         self.file.look();
+        self.file.removed(self.content.store, &[]);
         if !self.file.is_attempt_due() || !self.file.is_in_place() {
             return;
         }
@@ -477,7 +505,7 @@ impl Far {
         // Opening after a kill then takes no walk over the whole file.
         tx.set_quick_repair(true);
         let mut touched = false;
-        let mut writing = Writing::over(&tx, Stamp::ZERO, self.guard);
+        let mut writing = Writing::over(&tx, Stamp::ZERO, self.guard, self.content);
         for (at, job) in group.iter_mut().enumerate() {
             writing.now = Stamp::from_micros(self.clock.now_us());
             let done =
@@ -494,7 +522,7 @@ impl Far {
         let (guard, wants_rewrite) = (writing.guard, writing.wants_rewrite);
         let is_late = !writing.wants_sync && Instant::now() >= self.late_from;
         let removed = mem::take(&mut writing.removed);
-        let content = writing.last_t.map(|t| self.content.after_commit(t));
+        let content = writing.last_t.map(|_| writing.content());
         if touched || guard != self.guard {
             if is_late {
                 tx.set_quick_repair(false);
@@ -514,7 +542,7 @@ impl Far {
                 self.file.mark(&content);
             }
             if !removed.is_empty() {
-                self.file.removed(&removed);
+                self.file.removed(self.content.store, &removed);
             }
             self.wants_rewrite |= wants_rewrite;
         }

@@ -8,10 +8,12 @@ use crate::store::redb::{
     verify::verify,
 };
 use crate::{
+    auth::password::LoginHash,
     feed::page::{Degraded, Page},
     store::{
         AccountStore as _, Commit,
         conformance::accounts::{token, user},
+        subscriptions::Progress,
     },
 };
 use std::fs;
@@ -56,6 +58,10 @@ impl World {
         self.folder.path().join("store.redb")
     }
 
+    fn mark(&self) -> PathBuf {
+        self.folder.path().join("store.redb.mark")
+    }
+
     pub(super) fn backup(&self) -> PathBuf {
         self.folder.path().join("backup.redb")
     }
@@ -84,9 +90,10 @@ pub(super) async fn check_restored(world: &World, store: &Redb, when: &str) {
     assert!(feed.lineage.generation() > Stamp::ZERO, "{when}");
     let page = list(store, &world.known).await;
     assert_eq!((page.items.len(), page.degraded), (0, None), "{when}");
+    // All of the feed follows, from its beginning.
     let ahead = list(store, &world.lost).await;
     let told = (ahead.items.len(), ahead.degraded);
-    assert_eq!(told, (0, Some(Degraded::Ahead)), "{when}");
+    assert_eq!(told, (2, Some(Degraded::Ahead)), "{when}");
     let commit = commit(&feed, vec![add(4), edit(2, "after the restore")]);
     let receipt = store.commit(commit).await.unwrap();
     let first = receipt.stamped[0].1;
@@ -94,7 +101,7 @@ pub(super) async fn check_restored(world: &World, store: &Redb, when: &str) {
     // It lies before the head now, and is no `moved`.
     let ahead = list(store, &world.lost).await;
     let told = (ahead.items.len(), ahead.degraded);
-    assert_eq!(told, (2, Some(Degraded::Ahead)), "{when}");
+    assert_eq!(told, (3, Some(Degraded::Ahead)), "{when}");
     assert_eq!(list(store, &world.known).await.items.len(), 2, "{when}");
 }
 
@@ -209,6 +216,202 @@ async fn what_was_removed_after_the_backup_stays_removed() {
 }
 
 #[tokio::test]
+async fn what_is_removed_again_hides_no_lost_cursor_and_a_callback_is_told() {
+    for is_restored in [true, false] {
+        let world = World::new().await;
+        let (backup, path) = (world.backup(), world.store());
+        let store = open(
+            path.clone(),
+            Arc::new(Manual::at(START.plus_secs(50).micros())),
+        )
+        .unwrap();
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        let sub = store
+            .subscribe(new(feed.no, "http://callback/"))
+            .await
+            .unwrap();
+        let progress = Progress {
+            acked: Some(world.known.clone()),
+            ..Progress::default()
+        };
+        store
+            .change_subscription(sub.clone(), Some(progress))
+            .await
+            .unwrap();
+        fs::remove_file(&backup).unwrap();
+        store.back_up(&backup).await.unwrap();
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        store.commit(commit(&feed, vec![add(5)])).await.unwrap();
+        let lost = list(&store, "").await.last_cursor;
+        let snapshot = store.snapshot(feed.no, Vec::new()).await.unwrap();
+        let forgetting = Commit::forgetting(snapshot, id(1));
+        store.commit(forgetting).await.unwrap();
+        store.close().await.unwrap();
+        drop(store);
+        if is_restored {
+            restore(&backup, &path, LATER).unwrap();
+        } else {
+            fs::copy(&backup, &path).unwrap();
+        }
+        let store = world.opened();
+        let page = list(&store, &lost).await;
+        assert_eq!(page.degraded, Some(Degraded::Ahead), "{is_restored}");
+        let forgotten = page.items.iter().find(|item| item.id == id(1)).unwrap();
+        assert!(forgotten.content.is_forgotten(), "{is_restored}");
+        let (_, progress) = store.subscription(sub.no).await.unwrap().unwrap();
+        let told = list(&store, &progress.acked.unwrap()).await.degraded;
+        assert_eq!(told, Some(Degraded::Ahead), "{is_restored}");
+    }
+}
+
+#[tokio::test]
+async fn an_older_copy_brings_nothing_back_whatever_became_of_its_mark() {
+    let keep: &dyn Fn(&World) = &|_| {};
+    let missing: &dyn Fn(&World) = &|world| fs::remove_file(world.mark()).unwrap();
+    let damaged: &dyn Fn(&World) = &|world| fs::write(world.mark(), "x").unwrap();
+    let older: &dyn Fn(&World) = &|world| {
+        fs::copy(world.folder.path().join("older.mark"), world.mark()).unwrap();
+    };
+    for (spoil, when) in [
+        (keep, "whole"),
+        (missing, "missing"),
+        (damaged, "damaged"),
+        (older, "older"),
+    ] {
+        let world = World::new().await;
+        let copy = world.folder.path().join("older");
+        let store = world.opened();
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        let alice = store.add_user(user("alice")).await.unwrap().unwrap();
+        let revoked = store.add_token(token(alice.no, 1)).await.unwrap().unwrap();
+        store.close().await.unwrap();
+        drop(store);
+        fs::copy(world.store(), &copy).unwrap();
+        fs::copy(world.mark(), world.folder.path().join("older.mark")).unwrap();
+        let store = world.opened();
+        assert!(store.remove_token(revoked.no).await.unwrap());
+        let mut changed = alice.clone();
+        changed.kept.login = LoginHash::stored("another".to_owned());
+        assert!(store.change_user(changed).await.unwrap());
+        let later = store.add_token(token(alice.no, 2)).await.unwrap().unwrap();
+        assert!(store.remove_token(later.no).await.unwrap());
+        let snapshot = store.snapshot(feed.no, Vec::new()).await.unwrap();
+        let forgetting = Commit::forgetting(snapshot, id(2));
+        store.commit(forgetting).await.unwrap();
+        let lost = list(&store, "").await.last_cursor;
+        store.close().await.unwrap();
+        drop(store);
+        fs::copy(&copy, world.store()).unwrap();
+        spoil(&world);
+
+        let store = world.opened();
+        assert!(store.restored().is_some(), "{when}");
+        assert_eq!(store.tokens(None, 9).await.unwrap(), [], "{when}");
+        let held = store.users(None, 9).await.unwrap();
+        assert_ne!(held[0].kept.login, alice.kept.login, "{when}");
+        assert_eq!(
+            held[0].kept.feed_password, alice.kept.feed_password,
+            "{when}"
+        );
+        let page = list(&store, &lost).await;
+        assert_eq!(page.degraded, Some(Degraded::Ahead), "{when}");
+        let forgotten = page.items.iter().find(|item| item.id == id(2)).unwrap();
+        assert!(forgotten.content.is_forgotten(), "{when}");
+        let again = store.add_token(token(alice.no, 3)).await.unwrap().unwrap();
+        assert!(again.no > later.no, "{when}: {} and {}", again.no, later.no);
+        drop(store);
+        // Done once: what is made later stays.
+        let generation = feed_generation(&world).await;
+        assert_eq!(feed_generation(&world).await, generation, "{when}");
+        assert_eq!(
+            world.opened().tokens(None, 9).await.unwrap(),
+            [again],
+            "{when}"
+        );
+    }
+}
+
+async fn feed_generation(world: &World) -> Stamp {
+    let feed = world.opened().feed_named("blog").await.unwrap().unwrap();
+    feed.lineage.generation()
+}
+
+#[tokio::test]
+async fn removals_that_cannot_be_remembered_are_told() {
+    let world = World::new().await;
+    let log = world.folder.path().join("store.redb.removed");
+    fs::create_dir(&log).unwrap();
+    let store = world.opened();
+    let told = store.removal_faults().unread.expect("it is no file");
+    assert!(told.contains("cannot be read"), "{told}");
+    let alice = store.add_user(user("alice")).await.unwrap().unwrap();
+    assert!(store.remove_user(alice.no).await.unwrap());
+    let told = store.removal_faults().unwritten.expect("it is no file");
+    assert!(told.contains("brings back what was removed"), "{told}");
+    fs::remove_dir(&log).unwrap();
+    let bob = store.add_user(user("bob")).await.unwrap().unwrap();
+    assert!(store.remove_user(bob.no).await.unwrap());
+    assert_eq!(store.removal_faults().unwritten, None);
+    let text = fs::read_to_string(&log).unwrap();
+    let remembered = [alice.no, bob.no].map(|no| text.contains(&format!("user {} ", no.0)));
+    assert_eq!(remembered, [true, true], "{text}");
+    drop(store);
+    fs::write(&log, "").unwrap();
+    let told = world.opened().removal_faults().unread;
+    assert!(told.unwrap().contains("is empty"));
+}
+
+#[tokio::test]
+async fn a_restore_is_told_for_some_days_and_of_which_time_the_backup_is() {
+    let world = World::new().await;
+    restore(&world.backup(), &world.store(), LATER).unwrap();
+    for days in [0, 6] {
+        let clock = Manual::at(LATER.plus_secs(days * 86_400).micros());
+        let store = open(world.store(), Arc::new(clock)).unwrap();
+        let told = store.restored().expect("words for the operator");
+        assert!(told.contains("backup of 2026-06-01"), "{told}");
+    }
+    let clock = Manual::at(LATER.plus_secs(8 * 86_400).micros());
+    let store = open(world.store(), Arc::new(clock)).unwrap();
+    assert_eq!(store.restored(), None);
+}
+
+#[tokio::test]
+async fn a_feed_that_was_forgotten_and_is_made_anew_begins_a_generation() {
+    let world = World::new().await;
+    let store = world.opened();
+    let mut last = Stamp::ZERO;
+    for _ in 0..2 {
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        let held = list(&store, "").await.last_cursor;
+        assert!(store.forget(feed.no).await.unwrap());
+        let feed = store.register("blog", NAMESPACE).await.unwrap();
+        store.commit(commit(&feed, vec![add(1)])).await.unwrap();
+        let page = list(&store, &held).await;
+        assert_eq!(
+            (page.items.len(), page.degraded),
+            (1, Some(Degraded::Ahead))
+        );
+        assert!(feed.lineage.generation() > last);
+        last = feed.lineage.generation();
+    }
+}
+
+#[tokio::test]
+async fn verify_tells_a_store_behind_its_mark_and_no_damage() {
+    let world = World::new().await;
+    assert_eq!(verify(&world.store()).unwrap().behind, None);
+    let mark = MarkFile::beside(&world.store());
+    let FoundMark::Read(newest) = mark.read() else {
+        panic!("{:?}", mark.read())
+    };
+    mark.write_both(&newest.after_commit(newest.last_t.next()));
+    let report = verify(&world.store()).unwrap();
+    let told = report.behind.clone().expect("the mark is later");
+    assert!(report.is_sound() && told.contains("by 1 commits"), "{told}");
+}
+
+#[tokio::test]
 async fn a_store_begun_anew_is_another_generation() {
     let world = World::new().await;
     fs::remove_file(world.store()).unwrap();
@@ -305,8 +508,9 @@ async fn a_mark_from_the_future_or_of_another_store_restores_and_takes_t_nowhere
         assert!(t < LATER.plus_secs(2 * 86_400), "{t}");
         assert!(feed.lineage.generation() > Stamp::ZERO);
         drop(store);
-        // Told once: the mark is the store's again.
-        assert_eq!(world.opened().restored(), None);
+        // Done once: the mark is the store's again.
+        let again = world.opened().feed_named("blog").await.unwrap().unwrap();
+        assert_eq!(again.lineage, feed.lineage);
     }
 }
 
