@@ -175,6 +175,18 @@ impl Component {
                 return;
             }
         }
-        tokio::join!(self.supervisor.run(&stop), self.pusher.run(&stop));
+        // A task of its own: reads for many filters must not keep the stream waiting.
+        let pushing = tokio::spawn({
+            let (component, stop) = (self.clone(), stop.clone());
+            async move { component.pusher.run(&stop).await }
+        });
+        let pushing = async {
+            if let Err(panicked) = pushing.await
+                && panicked.is_panic()
+            {
+                std::panic::resume_unwind(panicked.into_panic());
+            }
+        };
+        tokio::join!(self.supervisor.run(&stop), pushing);
     }
 }
