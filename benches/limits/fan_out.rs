@@ -425,8 +425,8 @@ impl Sink {
                 .map(|(_, value)| value.into_owned());
             return Ok(Response::new(Full::from(challenge.unwrap_or_default())));
         }
-        let number = request.uri().path().trim_start_matches('/').parse();
-        let host: usize = number.unwrap_or_default() % TROUBLED.1;
+        let path = request.uri().path().trim_start_matches('/');
+        let host = path.parse().unwrap_or(0_usize) % TROUBLED.1;
         let body = request.into_body().collect().await;
         let body = body.map(|body| body.to_bytes()).unwrap_or_default();
         match host % 10 {

@@ -2,8 +2,9 @@
 //! that ends, and takes its folder with it.
 
 use std::{
-    fs,
-    os::unix::fs::chown,
+    fs::{self, Permissions},
+    net::{Ipv4Addr, TcpListener},
+    os::unix::fs::{PermissionsExt as _, chown},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -14,16 +15,18 @@ use tempfile::TempDir;
 /// Serves until its standard input ends. Nothing has to outlive a crash of the machine, so nothing
 /// is synced. Its default isolation is the one that troubles transactions most.
 const SERVED: &str = r#"
-if [ ! -d "$2/data" ]; then
-    "$1/initdb" -D "$2/data" -U everfeed -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
+programs=$1 folder=$2
+shift 2
+if [ ! -d "$folder/data" ]; then
+    "$programs/initdb" -D "$folder/data" -U everfeed -A trust -E UTF8 --locale=C --no-sync >"$folder/log" 2>&1
 fi
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+"$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off -c full_page_writes=off \
     -c max_connections=400 -c shared_buffers=32MB \
-    -c default_transaction_isolation=serializable >>"$2/log" 2>&1 &
+    -c default_transaction_isolation=serializable "$@" >>"$folder/log" 2>&1 &
 read -r _
 kill -QUIT $! 2>/dev/null
 wait
-[ -e "$2/keep" ] || rm -rf "$2"
+[ -e "$folder/keep" ] || rm -rf "$folder"
 "#;
 
 /// The line of the log by which it says that it takes connections.
@@ -32,23 +35,54 @@ const READY: &str = "database system is ready to accept connections";
 /// A server of PostgreSQL.
 pub struct PostgresServer {
     folder: PathBuf,
+    /// Settings of its own.
+    settings: Vec<String>,
     serving: Option<Child>,
 }
 
 impl PostgresServer {
     /// Makes a database and serves it. Panics where PostgreSQL is not installed.
     pub fn start() -> Self {
-        let folder = TempDir::with_prefix("everfeed-pg").unwrap().keep();
-        if is_root() {
-            let (user, group) = user_of("postgres");
-            chown(&folder, Some(user), Some(group)).unwrap();
-        }
-        let mut server = Self {
-            folder,
-            serving: None,
-        };
+        let mut server = Self::made();
         server.start_again();
         server
+    }
+
+    /// Serves one at a port of 127.0.0.1, too, with this certificate and key. The answer is beside
+    /// the port.
+    pub fn start_with_tls(certificate: &str, key: &str) -> (Self, u16) {
+        let mut server = Self::made();
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let mut settings = vec![
+            "ssl=on".to_owned(),
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={port}"),
+        ];
+        for (name, setting, text) in [
+            ("certificate.pem", "ssl_cert_file", certificate),
+            ("key.pem", "ssl_key_file", key),
+        ] {
+            let path = server.folder.join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+            give_to_user(&path);
+            settings.push(format!("{setting}={}", path.display()));
+        }
+        server.settings = settings;
+        server.start_again();
+        (server, port)
+    }
+
+    fn made() -> Self {
+        let folder = TempDir::with_prefix("everfeed-pg").unwrap().keep();
+        give_to_user(&folder);
+        Self {
+            folder,
+            settings: Vec::new(),
+            serving: None,
+        }
     }
 
     /// The URL of its database.
@@ -83,6 +117,7 @@ impl PostgresServer {
             .args(["-c", SERVED, "sh"])
             .arg(programs())
             .arg(&self.folder)
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .current_dir(&self.folder)
             .stdin(Stdio::piped())
             .spawn();
@@ -130,6 +165,14 @@ impl Drop for PostgresServer {
     fn drop(&mut self) {
         self.end();
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Gives a file or a folder to the user that PostgreSQL runs as.
+fn give_to_user(path: &Path) {
+    if is_root() {
+        let (user, group) = user_of("postgres");
+        chown(path, Some(user), Some(group)).unwrap();
     }
 }
 
