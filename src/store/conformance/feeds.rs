@@ -4,6 +4,7 @@ use super::rig::{NAMESPACE, Rig, START, add, all, commit};
 use crate::{
     feed::{
         order::Order,
+        page::Degraded,
         record::FeedNo,
         schedule::{Pause, PollState, ValidatorPair},
         stamp::Stamp,
@@ -15,6 +16,7 @@ use std::time::Duration;
 on_every_store![
     a_feed_keeps_its_number_and_its_namespace,
     a_feed_without_items_takes_another_namespace,
+    a_feed_that_was_forgotten_and_is_made_anew_begins_a_generation,
     a_feed_that_was_never_registered_is_refused,
     the_last_poll_state_of_each_feed_is_kept,
     poll_states_are_saved_all_or_none,
@@ -25,6 +27,20 @@ on_every_store![
     a_closed_store_answers_nothing,
     what_was_asked_before_closing_is_done,
 ];
+
+async fn a_feed_that_was_forgotten_and_is_made_anew_begins_a_generation(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2)]).await.unwrap();
+    let held = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
+    assert!(rig.forget(feed).await.unwrap());
+    let rig = rig.reopen();
+    let anew = rig.register("blog", NAMESPACE).await.unwrap();
+    assert!(anew.lineage.generation() > Stamp::ZERO);
+    rig.change(anew.no, vec![add(3)]).await.unwrap();
+    let page = rig.list(anew.no, Order::MODIFIED, Some(&held)).await;
+    let told = (page.items.len(), page.degraded);
+    assert_eq!(told, (1, Some(Degraded::Ahead)));
+}
 
 async fn a_feed_keeps_its_number_and_its_namespace(rig: Rig) {
     let first = rig.register("blog", "a.example/feed").await.unwrap();

@@ -9,7 +9,7 @@ use super::{
     rows,
     schema::OF_FEEDS,
     session::DatabaseSession,
-    statement::{SqlStatement, column},
+    statement::{SqlStatement, column, stamp_at},
     subscriptions,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
         StoreError, check_namespace,
         content_mark::ContentMark,
         group_plan,
-        stored::{damaged, decode},
+        stored::{damaged, decode, encode},
     },
 };
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub(super) fn register_all(
     let new: BTreeMap<String, String> = new.cloned().collect();
     if !new.is_empty() {
         let before = held.len();
-        let generation = generation(session)?;
+        let generation = content_mark(session)?.generation;
         let last = rows::next_numbers(session, "last_feed", new.len() as u64)?;
         let first = last + 1 - new.len() as u64;
         // In the order in which they were given.
@@ -89,14 +89,27 @@ fn next_feed(session: &DatabaseSession) -> Result<FeedNo, StoreError> {
     feed_no(rows::next_number(session, "last_feed")?)
 }
 
-/// The generation of feeds that are made now.
-fn generation(session: &DatabaseSession) -> Result<Stamp, StoreError> {
+/// The mark of the content. It tells the generation of feeds that are made now.
+fn content_mark(session: &DatabaseSession) -> Result<ContentMark, StoreError> {
     let asked = "SELECT value FROM meta WHERE name = 'content' AND value IS NOT NULL";
     let row = session.row(SqlStatement::new(asked))?;
     let mark: Option<ContentMark> = row
         .map(|row| decode("the mark of the content", column(&row, 0)?))
         .transpose()?;
-    Ok(mark.unwrap_or_default().generation)
+    Ok(mark.unwrap_or_default())
+}
+
+/// Has feeds that are made from now on begin a generation after all that was given out: one of them
+/// may have the name of a feed that goes.
+fn renew_generation(session: &DatabaseSession, last: Stamp) -> Result<(), StoreError> {
+    let held = content_mark(session)?;
+    let mark = ContentMark {
+        generation: last.max(held.generation.next()),
+        ..held
+    };
+    let sql = "UPDATE meta SET value = $1 WHERE name = 'content'";
+    session.change(SqlStatement::new(sql).with(encode(&mark)?));
+    Ok(())
 }
 
 /// Gives a feed that holds no items another namespace, and its parts with it. What was read for the
@@ -162,8 +175,16 @@ pub(super) fn set_parts(
 // Limit: what was removed is in older dumps of the database, and in its pages until they are
 // vacuumed.
 pub(super) fn forget(writing: &DatabaseWriting<'_>, feed: FeedNo) -> Result<bool, StoreError> {
-    writing.session.expect_long();
-    remove(writing, feed)
+    let session = writing.session;
+    session.expect_long();
+    let newest = SqlStatement::new("SELECT coalesce(max(last_t), 0) FROM feeds");
+    let newest = session.row(newest)?;
+    let newest = newest.map_or(Ok(Stamp::ZERO), |row| stamp_at(&row, 0))?;
+    let was_there = remove(writing, feed)?;
+    if was_there {
+        renew_generation(session, newest.max(writing.now()?))?;
+    }
+    Ok(was_there)
 }
 
 fn remove(writing: &DatabaseWriting<'_>, feed: FeedNo) -> Result<bool, StoreError> {

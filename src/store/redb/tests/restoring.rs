@@ -377,27 +377,6 @@ async fn a_restore_is_told_for_some_days_and_of_which_time_the_backup_is() {
 }
 
 #[tokio::test]
-async fn a_feed_that_was_forgotten_and_is_made_anew_begins_a_generation() {
-    let world = World::new().await;
-    let store = world.opened();
-    let mut last = Stamp::ZERO;
-    for _ in 0..2 {
-        let feed = store.feed_named("blog").await.unwrap().unwrap();
-        let held = list(&store, "").await.last_cursor;
-        assert!(store.forget(feed.no).await.unwrap());
-        let feed = store.register("blog", NAMESPACE).await.unwrap();
-        store.commit(commit(&feed, vec![add(1)])).await.unwrap();
-        let page = list(&store, &held).await;
-        assert_eq!(
-            (page.items.len(), page.degraded),
-            (1, Some(Degraded::Ahead))
-        );
-        assert!(feed.lineage.generation() > last);
-        last = feed.lineage.generation();
-    }
-}
-
-#[tokio::test]
 async fn verify_tells_a_store_behind_its_mark_and_no_damage() {
     let world = World::new().await;
     assert_eq!(verify(&world.store()).unwrap().behind, None);
