@@ -474,7 +474,10 @@ impl Shared {
                 continue;
             }
             let found = self.store.find_subscription(topic, address).await?;
-            let is_meant = |target: &Target| matches!(target, Target::Callback(callback) if callback.topic_as_sent == subject.spelt);
+            let is_meant = |target: &Target| match target {
+                Target::Callback(callback) => callback.topic_as_sent == subject.spelt,
+                Target::Cloud(_) | Target::Webhook(_) | Target::Xmpp(_) => false,
+            };
             if let Some(found) = found.filter(|(sub, _)| is_meant(&sub.target)) {
                 return Ok(Some(found));
             }

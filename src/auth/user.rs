@@ -48,7 +48,7 @@ pub struct NewUser {
 }
 
 impl NewUser {
-    /// What is kept of its passwords: the hash of that for Basic, and that for WSSE.
+    /// Its passwords as they are kept: the hash of the one for Basic, and the one for WSSE.
     pub fn passwords(&self) -> [&str; 2] {
         [self.login.reveal(), self.feed_password.reveal()]
     }

@@ -156,7 +156,8 @@ impl Filter {
         }
     }
 
-    /// The same choice where nobody is told what is gone, neither by tombstones nor as having left the view.
+    /// The same choice where nobody is told what is gone, neither by tombstones nor as having left
+    /// the view.
     #[must_use]
     pub fn untold(&self) -> Self {
         match self.live() {

@@ -67,14 +67,14 @@ pub struct MovedStretch {
     pub sightings: u8,
     /// How often something else has come there since what is held went: what moves on is churn.
     pub moves: u8,
-    /// True for all of a part that changes by turns. `sightings` are 0 while it is only the other form,
-    /// and count documents of a form that neither server had before.
+    /// True for all of a part that changes by turns. `sightings` are 0 while it is only the other
+    /// form, and count documents of a form that neither server had before.
     pub is_whole: bool,
 }
 
 /// A form of an entry that differs from what is held in restless parts alone.
 pub(super) struct MovedForm {
-    /// What differs in it, and what is remembered of the forms before it.
+    /// Its stretches that differ, and those that are remembered of the forms before it.
     pub(super) stretches: Vec<MovedStretch>,
     /// True when a part of it is all another: it is of the other of two servers.
     pub(super) is_turn: bool,
@@ -309,8 +309,8 @@ impl<'a> ChurnLearner<'a> {
         }
     }
 
-    /// What stays remembered of a form that waits, when its entry is shown as it is held; `None` where
-    /// no part of it changes by turns.
+    /// Stretches that stay of a form that waits, when its entry is shown as it is held; `None` where no
+    /// part of it changes by turns.
     pub(super) fn between_turns(&self, before: &[MovedStretch]) -> Option<Vec<MovedStretch>> {
         let turns = |row: &MovedStretch| {
             let is_restless = |known: &RestlessPart| known.part == row.part && known.by_turns;

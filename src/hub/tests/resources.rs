@@ -1,7 +1,12 @@
 //! Resources: pushed as they are, under their own URLs (seed 003).
 
 use super::rig::{CALLBACK, Call, Reply, Rig};
-use crate::{feed::legacy_document::LegacySyntax, hub::signature, store::subscriptions::Algo};
+use crate::{
+    feed::{legacy_document::LegacySyntax, reconcile::Change, stamp::Stamp},
+    hub::signature,
+    readers::testing,
+    store::subscriptions::Algo,
+};
 use std::sync::{Arc, Mutex};
 
 /// The URL that is polled.
@@ -391,6 +396,29 @@ async fn a_resource_that_announces_no_deletion_sends_none() {
     rig.delete(1).await;
     rig.wait(60).await;
     assert_eq!(rig.net.pushes().len(), 0);
+}
+
+// a deletion is dated by the first 410, also in the push that tells it.
+#[tokio::test(start_paused = true)]
+async fn the_push_of_a_deletion_has_the_date_of_the_first_410() {
+    let rig = Rig::new().await;
+    resource(&rig).await;
+    assert_eq!(
+        ask(&rig, TOPIC, &[("hub.methods", "override")]).await.0,
+        202
+    );
+    change(&rig, "v1", HEADERS).await;
+    rig.net.taken();
+    let Change::Delete(mut deletion) = testing::delete(1) else {
+        panic!("no deletion")
+    };
+    deletion.first_missing = Some(Stamp::from_secs(1_000_000_000));
+    rig.commit(vec![Change::Delete(deletion)]).await;
+    let [push] = &rig.net.pushes()[..] else {
+        panic!("one push")
+    };
+    assert_eq!(push.header("x-http-method-override"), "DELETE");
+    assert_eq!(push.header("date"), "Sun, 09 Sep 2001 01:46:40 GMT");
 }
 
 // SF-75: who has no word for a deletion is not told of it, and its chain has no break.

@@ -78,6 +78,17 @@ async fn each_change_is_a_signed_message_of_its_own_in_order_with_its_cursors() 
     assert_eq!(previous.unwrap(), rig.head().await, "it ends at the newest");
 }
 
+// Its protocol has no word for an end.
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_the_operator_ends_is_not_told() {
+    let rig = rig(vec![webhook("")]).await;
+    let wanted = WantedSubscribers::default();
+    let number = rig.hub.subscribers(&wanted).await.unwrap().subscribers[0].number;
+    assert_eq!(rig.hub.end_subscription(number).await.unwrap(), Some(false));
+    rig.wait(1).await;
+    assert_eq!(rig.net.taken().len(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_message_that_is_not_taken_is_tried_again_under_the_same_id_and_restarts_lose_nothing() {
     let rig = rig(vec![webhook("")]).await;

@@ -41,7 +41,7 @@ pub enum RegistryCommand {
 /// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegistryAnswer {
-    /// What was asked for, as JSON.
+    /// The answer to a question, as JSON.
     Told(String),
     /// The feed is registered; its entry as JSON.
     Added(String),

@@ -258,7 +258,7 @@ impl Ends {
         Self::between(end(low, i64::MIN), end(high, i64::MAX))
     }
 
-    /// What is left of them behind a row.
+    /// The ends of the rest behind a row.
     fn behind(self, row: &StoredRow, axis: Axis, reverse: bool) -> Self {
         let created = stamp_column(row.header.created);
         let (at, first) = match axis {
@@ -441,7 +441,7 @@ impl DatabaseListing<'_> {
 struct Batches<'a> {
     listing: &'a DatabaseListing<'a>,
     reverse: bool,
-    /// What is not fetched yet.
+    /// The rest that is not fetched yet.
     rest: Option<Ends>,
     size: usize,
     batch: vec::IntoIter<StoredRow>,

@@ -1,4 +1,4 @@
-//! What only the store in a database does: its round trips, its lock, and what it makes of a database
+//! The store in a database, as far as no other store does the same: its round trips, its lock, and what it makes of a database
 //! that is somebody else's or goes away. Each test that cuts connections has a server of its own.
 
 use super::{DatabaseTime, Postgres};

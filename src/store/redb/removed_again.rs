@@ -1,5 +1,5 @@
-//! What was removed for good and is in the store again, because its file is an older copy; not how
-//! removals are remembered.
+//! Removals for good that are done once more, because the file of the store is an older copy; not how
+//! they are remembered.
 
 use super::{
     accounts::{self, LAST_TOKEN_KEY, LAST_USER_KEY},

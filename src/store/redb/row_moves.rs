@@ -56,7 +56,7 @@ const DERIVED: [&str; 9] = [
     "feed_subs",
 ];
 
-/// What becomes of a batch of rows of a table.
+/// Receiver of the rows of a table, a batch at a time.
 pub(in crate::store) type Sink<'s> =
     dyn FnMut(&'static str, Vec<MovedRow>) -> Result<(), StoreError> + 's;
 

@@ -95,6 +95,26 @@ async fn an_upstream_is_asked_as_a_feed_reader_asks() {
     }
 }
 
+// RFC 9110 section 8.6: a push of an empty resource says that it is empty.
+#[tokio::test]
+async fn a_push_without_a_body_says_its_length() {
+    let config = ClientConfig {
+        private_ok: true,
+        ..ClientConfig::for_callbacks()
+    };
+    for method in ["POST", "PUT", "PATCH"] {
+        let (base, heads) = origin(vec![answer("204 No Content", b"")]).await;
+        let push = http::Request::builder()
+            .method(method)
+            .uri(format!("{base}/c"));
+        let push = push.body(Bytes::new()).unwrap();
+        callback(&config).unwrap().send(push).await.unwrap();
+        let head = heads.await.unwrap().remove(0).to_ascii_lowercase();
+        assert!(head.contains("content-length: 0\r\n"), "{head}");
+        assert!(!head.contains("transfer-encoding"), "{head}");
+    }
+}
+
 #[tokio::test]
 async fn a_body_short_of_its_content_length_is_cut() {
     let error = fetch_one(answer("200 OK\r\nContent-Length: 100", b"<rss><channel>"))
