@@ -33,6 +33,8 @@ pub mod condition;
 
 pub mod listing;
 
+pub mod nodes;
+
 pub mod database_url;
 
 mod settings;
@@ -80,9 +82,10 @@ pub use database_copy::{copy_from_database, copy_to_database};
 pub use error::StoreError;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
+pub use nodes::{Duty, Moves, NodeFace, NodeStatus, Nodes, NodesEngine, NodesStatus, Question};
 #[cfg(not(feature = "postgres"))]
 pub use opening::{copy_from_database, copy_to_database};
-pub use opening::{look, open, url_problem};
+pub use opening::{look, open, open_node, url_problem};
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use redb::stored_item;

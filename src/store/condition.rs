@@ -1,6 +1,7 @@
 //! The condition of a store: can changes be committed, and if not, for which reason and since when;
 //! not how it recovers.
 
+use super::nodes::Nodes;
 use crate::feed::stamp::Stamp;
 
 /// The condition of a store.
@@ -103,6 +104,12 @@ pub trait Watched: Send + Sync {
 
     /// The words for a store that was restored from a copy in the last days; `None` for any other.
     fn restored(&self) -> Option<String> {
+        None
+    }
+
+    /// The conversation with other processes on the store; `None` for a store that is served by one
+    /// process alone.
+    fn nodes(&self) -> Option<&Nodes> {
         None
     }
 

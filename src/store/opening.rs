@@ -20,6 +20,12 @@ pub fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, St
     }
 }
 
+/// Opens it for a process that serves it beside others, where its engine allows for others.
+/// Blocks, and is not called by a task.
+pub fn open_node(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, StoreError> {
+    open(config, clock)
+}
+
 /// Opens it to look at it, without making or changing anything; `None` where there is none. Blocks.
 pub fn look(config: &Config, clock: Arc<dyn Clock>) -> Result<Option<Arc<dyn Store>>, StoreError> {
     if let Some(url) = &config.url {

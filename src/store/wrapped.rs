@@ -3,9 +3,9 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Outlined, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore, SiteStore,
-    Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo,
-    Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    HostPause, Nodes, Outlined, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore,
+    SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription,
+    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -55,6 +55,10 @@ macro_rules! tapped {
             fn ended_uncleanly(&self, inner: &dyn Store) -> bool {
                 inner.ended_uncleanly()
             }
+
+            fn nodes<$a>(&$a self, inner: &$a dyn Store) -> Option<&$a Nodes> {
+                inner.nodes()
+            }
         }
 
         impl<T: Tap> Watched for Wrapped<T> {
@@ -68,6 +72,10 @@ macro_rules! tapped {
 
             fn ended_uncleanly(&self) -> bool {
                 self.tap.ended_uncleanly(self.inner.as_ref())
+            }
+
+            fn nodes(&self) -> Option<&Nodes> {
+                self.tap.nodes(self.inner.as_ref())
             }
         }
 
