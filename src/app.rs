@@ -19,6 +19,7 @@ use crate::{
 };
 use accounts::AccountDesk;
 use anyhow::Context as _;
+use bench::Bench;
 use descriptors::Descriptors;
 use doors::{Doors, Listening};
 use nodes::Shifts;
@@ -30,7 +31,7 @@ use std::{collections::HashSet, net::SocketAddr, path::Path, sync::Arc, time::Du
 use tasks::Tasks;
 use tokio::time::Instant;
 use wiring::Wiring;
-use work::{Bench, Workplace};
+use workplace::Workplace;
 
 mod wiring;
 
@@ -71,7 +72,11 @@ mod forget_item;
 
 mod still_held;
 
-mod work;
+mod workplace;
+
+mod bench;
+
+mod relay;
 
 mod nodes;
 

@@ -3,8 +3,10 @@
 
 use super::{
     accounts,
+    bench::Bench,
     insight::Following,
-    work::{Bench, Workplace},
+    relay::{Door, Letter, Relay, reply_words},
+    workplace::Workplace,
 };
 use crate::{
     edge::body,
@@ -15,7 +17,6 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
-use letter::{Door, Letter, reply_words};
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
@@ -23,11 +24,6 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
-
-mod letter;
-mod relay;
-
-pub(super) use relay::Relay;
 
 /// Time that pushes and polls have to end when another process has taken over: what they would
 /// store is refused.

@@ -7,7 +7,7 @@ use super::{
     registry::{self, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_feeds},
     status::{ConfigStatus, ReloadStatus, now},
-    work::Workplace,
+    workplace::Workplace,
 };
 use crate::{
     catalog::{

@@ -1,12 +1,10 @@
-//! The tasks of the application: those of its listeners, those of its work, and how they end.
+//! The tasks of the listeners and of what they serve, and how they end; not those of work.
 
-use super::{groups::GroupKeeper, site_feeds::SiteWatch};
 use crate::{
     acme::{CertificateKeeper, HeldCertificate},
     byte_budget::ByteBudget,
     clock::Clock,
     edge::{https_redirect::redirecting, listen, listener::Listener, tls::Certificate},
-    ingest::Poller,
     serve::{
         admin::{Admin, AdminGuard},
         router::Router,
@@ -14,7 +12,6 @@ use crate::{
     },
     telemetry::Metrics,
     threads::ServingThreads,
-    xmpp::Component,
 };
 use std::{io, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, time::timeout};
@@ -36,13 +33,6 @@ pub(super) struct Tasks {
     /// The threads on which consumers are served.
     threads: Arc<ServingThreads>,
     within: Duration,
-}
-
-/// The tasks of work, which run until they are told to stop.
-#[derive(Default)]
-pub(super) struct WorkTasks {
-    stop: CancellationToken,
-    running: TaskTracker,
 }
 
 impl Tasks {
@@ -136,49 +126,6 @@ impl Tasks {
             tracing::warn!(
                 "Some connections were cut off: they did not end within {} s",
                 self.within.as_secs()
-            );
-        }
-    }
-}
-
-impl WorkTasks {
-    /// Looks for the feeds of a site.
-    pub(super) fn watch_site(&self, watch: SiteWatch) {
-        let stop = self.stop.clone();
-        self.running.spawn(watch.run(stop));
-    }
-
-    /// Gives groups their members.
-    pub(super) fn keep_groups(&self, groups: GroupKeeper) {
-        let stop = self.stop.clone();
-        self.running.spawn(groups.run(stop));
-    }
-
-    /// Serves feeds over XMPP.
-    pub(super) fn serve_xmpp(&self, component: Option<Arc<Component>>) {
-        if let Some(component) = component {
-            self.running.spawn(component.run(self.stop.clone()));
-        }
-    }
-
-    /// Polls.
-    pub(super) fn poll(&self, poller: Poller) {
-        let stop = self.stop.clone();
-        self.running.spawn(async move {
-            if let Err(error) = poller.run(stop).await {
-                tracing::error!(error = %error, "Polling ended: {error}");
-            }
-        });
-    }
-
-    /// Stops all, and waits for them within that time.
-    pub(super) async fn stop(&self, within: Duration) {
-        self.stop.cancel();
-        self.running.close();
-        if timeout(within, self.running.wait()).await.is_err() {
-            tracing::warn!(
-                "Some polls were cut off: they did not end within {} s",
-                within.as_secs()
             );
         }
     }

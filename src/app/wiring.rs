@@ -7,10 +7,10 @@ use super::{
     doors::Listening,
     explain::Explainer,
     groups::GroupKeeper,
-    nodes::Relay,
+    relay::Relay,
     reload::Reloader,
     site_feeds::{SiteFaults, SiteWatch},
-    work::Workplace,
+    workplace::Workplace,
 };
 use crate::{
     acme::{

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 /// The part of everfeed for which a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Door {
+pub(in crate::app) enum Door {
     /// The hub.
     Hub,
     /// The operator's listener.
@@ -19,10 +19,10 @@ pub(super) enum Door {
 
 /// A request, with what the process that got it knows of its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Letter {
-    pub(super) door: Door,
+pub(in crate::app) struct Letter {
+    pub(in crate::app) door: Door,
     /// The address of the sender, as far as it is known.
-    pub(super) client: Option<IpAddr>,
+    pub(in crate::app) client: Option<IpAddr>,
     /// The user and the token by which the sender is known.
     sender: Option<(u64, Option<u64>)>,
     method: String,
@@ -56,7 +56,7 @@ fn put_fields(headers: &mut HeaderMap, fields: &[(String, String)]) {
 }
 
 impl Letter {
-    pub(super) fn of(
+    pub(in crate::app) fn of(
         door: Door,
         request: &Request<Bytes>,
         client: Option<IpAddr>,
@@ -77,7 +77,7 @@ impl Letter {
     }
 
     /// The sender, if it is known.
-    pub(super) fn sender(&self) -> Option<PrincipalId> {
+    pub(in crate::app) fn sender(&self) -> Option<PrincipalId> {
         let (user, token) = self.sender?;
         Some(PrincipalId {
             user: UserNo(user),
@@ -85,17 +85,17 @@ impl Letter {
         })
     }
 
-    pub(super) fn words(&self) -> Bytes {
+    pub(in crate::app) fn words(&self) -> Bytes {
         serde_json::to_vec(self).unwrap_or_default().into()
     }
 
     /// A letter that was read; `None` for one of a version that this one does not know.
-    pub(super) fn read(words: &[u8]) -> Option<Self> {
+    pub(in crate::app) fn read(words: &[u8]) -> Option<Self> {
         serde_json::from_slice(words).ok()
     }
 
     /// The request in it.
-    pub(super) fn request(&self) -> Option<Request<Bytes>> {
+    pub(in crate::app) fn request(&self) -> Option<Request<Bytes>> {
         let mut request = Request::builder()
             .method(self.method.as_str())
             .uri(&self.target)
@@ -107,7 +107,7 @@ impl Letter {
 }
 
 /// The words of an answer.
-pub(super) fn reply_words(answer: &Response<Bytes>) -> Bytes {
+pub(in crate::app) fn reply_words(answer: &Response<Bytes>) -> Bytes {
     let reply = Reply {
         status: answer.status().as_u16(),
         headers: fields(answer.headers()),
@@ -117,7 +117,7 @@ pub(super) fn reply_words(answer: &Response<Bytes>) -> Bytes {
 }
 
 /// The answer in these words; `None` where they are of a version that this one does not know.
-pub(super) fn read_reply(words: &[u8]) -> Option<Response<Bytes>> {
+pub(in crate::app) fn read_reply(words: &[u8]) -> Option<Response<Bytes>> {
     let reply: Reply = serde_json::from_slice(words).ok()?;
     let body = STANDARD.decode(&reply.body).ok()?;
     let built = Response::builder().status(reply.status);

@@ -1,6 +1,5 @@
 //! The way of requests from a process that follows to the one that works; not what comes of them.
 
-use super::letter::{Door, Letter, read_reply};
 use crate::{
     auth::PrincipalId,
     edge::body::{PLAIN_TEXT, short_of},
@@ -9,6 +8,11 @@ use crate::{
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header::RETRY_AFTER};
 use std::{net::IpAddr, sync::Arc, time::Duration};
+
+mod letter;
+
+use letter::read_reply;
+pub(super) use letter::{Door, Letter, reply_words};
 
 /// Time for the answer of the hub, which may ask a callback before.
 const HUB_MAX: Duration = Duration::from_secs(30);
@@ -21,11 +25,11 @@ const RETRY_SECS: u64 = 5;
 
 /// Hands requests to the process that works. Cheap to clone.
 #[derive(Clone)]
-pub(in crate::app) struct Relay(pub(in crate::app) Arc<dyn Store>);
+pub(super) struct Relay(pub(super) Arc<dyn Store>);
 
 impl Relay {
     /// The answer of the hub to a request of this sender.
-    pub(in crate::app) async fn hub(
+    pub(super) async fn hub(
         &self,
         request: &Request<Bytes>,
         client: Option<IpAddr>,
@@ -36,7 +40,7 @@ impl Relay {
     }
 
     /// The answer to the operator.
-    pub(in crate::app) async fn operator(&self, request: &Request<Bytes>) -> Response<Bytes> {
+    pub(super) async fn operator(&self, request: &Request<Bytes>) -> Response<Bytes> {
         let letter = Letter::of(Door::Operator, request, None, None);
         self.send(&letter, OPERATOR_MAX).await
     }
