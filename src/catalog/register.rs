@@ -128,6 +128,16 @@ pub(super) async fn with_parts(
     snapshot: CatalogSnapshot,
     parted: &HashSet<FeedNo>,
 ) -> Result<CatalogSnapshot, StoreError> {
+    set_parts(store, snapshot, parted, |_| false).await
+}
+
+/// The same, where some errors of the store are no reason to go without the other parts.
+async fn set_parts(
+    store: &dyn Store,
+    snapshot: CatalogSnapshot,
+    parted: &HashSet<FeedNo>,
+    goes_without: impl Fn(&StoreError) -> bool,
+) -> Result<CatalogSnapshot, StoreError> {
     let mut wanted: Vec<(FeedNo, Vec<WantedPart>)> = Vec::new();
     for feed in snapshot.feeds() {
         let FeedSettings { access, show, .. } = &*feed.settings;
@@ -148,6 +158,8 @@ pub(super) async fn with_parts(
                 let numbers = parts.into_iter().map(|part| part.no);
                 parted = parted.with_parts(feed, filters.into_iter().zip(numbers).collect());
             }
+            // Nobody reads a part of it before the store has it.
+            Err(error) if goes_without(&error) => {}
             // Nobody reads a part of it then, and it takes no other feed with it.
             Err(error @ (StoreError::DamagedFeed { .. } | StoreError::Damaged(_))) => {
                 tracing::error!("The parts of a feed that its readers see are not there: {error}");
@@ -163,13 +175,36 @@ pub async fn observe(
     store: &dyn Store,
     settings: Vec<FeedSettings>,
 ) -> Result<CatalogSnapshot, StoreError> {
+    Ok(observe_all(store, settings).await?.0)
+}
+
+/// The same, and the feeds that the store does not know.
+async fn observe_all(
+    store: &dyn Store,
+    settings: Vec<FeedSettings>,
+) -> Result<(CatalogSnapshot, Vec<FeedSettings>), StoreError> {
     let stored: HashMap<String, FeedNo> = listing::feed_names(store).try_collect().await?;
-    let known = |settings: FeedSettings| {
-        let no = *stored.get(&settings.name)?;
-        Some(RegisteredFeed::new(no, settings))
-    };
-    let feeds: Vec<_> = settings.into_iter().filter_map(known).collect();
-    Ok(CatalogSnapshot::new(feeds, stored))
+    let (mut feeds, mut unknown) = (Vec::new(), Vec::new());
+    for settings in settings {
+        match stored.get(&settings.name) {
+            Some(no) => feeds.push(RegisteredFeed::new(*no, settings)),
+            None => unknown.push(settings),
+        }
+    }
+    Ok((CatalogSnapshot::new(feeds, stored), unknown))
+}
+
+/// A snapshot of the feeds and parts that the store has, for a process that another one works for;
+/// and the feeds that the store does not know.
+pub async fn follow(
+    store: &dyn Store,
+    settings: Vec<FeedSettings>,
+) -> Result<(CatalogSnapshot, Vec<FeedSettings>), StoreError> {
+    let (snapshot, unknown) = observe_all(store, settings).await?;
+    // A part that would have to be made is refused here, and the process that works makes it.
+    let is_refused = |error: &StoreError| error.is_away() && store.condition().outage().is_none();
+    let snapshot = set_parts(store, snapshot, &HashSet::new(), is_refused).await?;
+    Ok((snapshot, unknown))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod checks;
 mod cluster;
 mod deeds;
 mod faults;
+mod fence;
 mod figures;
 mod mirrors;
 mod proxy;

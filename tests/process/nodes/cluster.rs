@@ -79,6 +79,11 @@ impl Cluster {
             .unwrap();
     }
 
+    /// The answer of the database to a statement.
+    pub(crate) fn ask(&self, sql: &str) -> String {
+        self.server.lock().unwrap().ask(sql)
+    }
+
     /// Ends all in order, one after the other.
     pub(crate) async fn stop(mut self) {
         for node in &mut self.nodes {
