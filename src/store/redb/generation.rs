@@ -66,7 +66,6 @@ impl Restored {
     }
 }
 
-// Decides: When is a store taken for restored?
 /// Holds a store that was opened against its mark and against what was removed from it. A copy gets
 /// new generations before anybody reads it; a mark that is missing or behind is written anew. The
 /// words for a store that was restored in the last days.
@@ -96,6 +95,7 @@ pub(super) struct Settled {
     content: ContentMark,
 }
 
+// Decides: When is a store taken for restored?
 /// The same for the store alone: nothing beside it is written.
 pub(super) fn settled(
     open: &OpenDatabase,
