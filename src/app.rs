@@ -8,7 +8,6 @@ use crate::{
     clock::{self, Clock},
     config::{Config, ConfigSource, Registered},
     edge::listen,
-    hub::Hub,
     readers::Readers,
     render::Site,
     serve::{
@@ -16,13 +15,14 @@ use crate::{
         admin::{Admin, AdminGuard},
         router::Router,
     },
-    store::{self, Remedy, Store, StoreError},
+    store::{self, Duty, Remedy, Store, StoreError},
 };
 use accounts::AccountDesk;
 use anyhow::Context as _;
+use bench::Bench;
 use descriptors::Descriptors;
 use doors::{Doors, Listening};
-use insight::Overview;
+use nodes::Shifts;
 use registry::{RegistryAnswer, RegistryCommand};
 use registry_desk::{ChangePlace, RegistryDesk};
 use reload::{ReloadParts, Reloader};
@@ -31,6 +31,7 @@ use std::{collections::HashSet, net::SocketAddr, path::Path, sync::Arc, time::Du
 use tasks::Tasks;
 use tokio::time::Instant;
 use wiring::Wiring;
+use workplace::Workplace;
 
 mod wiring;
 
@@ -71,7 +72,13 @@ mod forget_item;
 
 mod still_held;
 
-mod fresh_looks;
+mod workplace;
+
+mod bench;
+
+mod relay;
+
+mod nodes;
 
 mod accounts;
 
@@ -104,8 +111,7 @@ pub struct App {
     address: SocketAddr,
     admin_address: SocketAddr,
     store: Arc<dyn Store>,
-    hub: Arc<Hub>,
-    reloader: Arc<Reloader>,
+    bench: Arc<Bench>,
     tasks: Tasks,
 }
 
@@ -129,7 +135,7 @@ impl App {
             let file = file.unwrap_or(Path::new("the configuration"));
             config = config.with_registered(&Registered::default(), file)?;
         }
-        let store = open(&config, clock.clone()).await?;
+        let store = open_to_serve(&config, clock.clone()).await?;
         let names;
         (config, names) = registry::joined(&*store, config, file).await?;
         tell_warnings(&config.warnings());
@@ -192,12 +198,11 @@ impl App {
             listening,
         };
         match starting.go_on(feeds, &progress, &tasks).await {
-            Ok((hub, reloader)) => Ok(Self {
+            Ok(bench) => Ok(Self {
                 address,
                 admin_address,
                 store,
-                hub,
-                reloader,
+                bench,
                 tasks,
             }),
             Err(error) => {
@@ -221,7 +226,7 @@ impl App {
     /// Reads the configuration file again and takes it in while everything runs, or refuses it and
     /// changes nothing. The log and `/status` say what came of it.
     pub async fn reload(&self) -> Result<ReloadReport, ReloadRefused> {
-        self.reloader.reload().await
+        self.bench.reloader.reload().await
     }
 
     /// Waits until only another process can go on with the store, and tells the reason.
@@ -255,7 +260,8 @@ impl App {
     pub async fn stop(self) -> anyhow::Result<()> {
         tracing::info!("Stopping");
         supervisor::stopping();
-        tokio::join!(self.tasks.stop(), self.hub.shutdown(self.tasks.within()));
+        let work = self.bench.workplace.end(self.tasks.within());
+        tokio::join!(self.tasks.stop(), work);
         self.store
             .close()
             .await
@@ -282,69 +288,80 @@ struct Starting {
 }
 
 impl Starting {
-    /// Registers the feeds, takes up what is kept of them, opens both listeners, and starts the
-    /// tasks that poll.
+    /// Registers the feeds, takes up what is kept of them, opens both listeners, and begins to work;
+    /// or follows the process that works.
     async fn go_on(
         self,
         mut feeds: Vec<FeedSettings>,
         progress: &RegistrationProgress,
         tasks: &Tasks,
-    ) -> anyhow::Result<(Arc<Hub>, Arc<Reloader>)> {
+    ) -> anyhow::Result<Arc<Bench>> {
         let wiring = self.wiring;
-        let (store, catalog) = (&*wiring.store, &wiring.gate.catalog);
+        let (store, catalog) = (wiring.store.clone(), wiring.gate.catalog.clone());
         let Config { site, server, .. } = &wiring.config;
-        catalog::join_found(store, site, &server.public_url, &mut feeds).await?;
-        let registered = catalog::register(store, feeds, progress).await?;
+        let duty = nodes::first_duty(store.nodes());
+        catalog::join_found(&*store, site, &server.public_url, &mut feeds).await?;
+        let (registered, unknown) = match duty {
+            Duty::Working => {
+                let registered = catalog::register(&*store, feeds, progress).await?;
+                (registered, Vec::new())
+            }
+            Duty::Following => catalog::follow(&*store, feeds).await?,
+        };
         catalog.publish(registered.with_registry(self.names));
-        removed::tell(&removed::removed_feeds(store, &catalog.snapshot()).await?);
+        removed::tell(&removed::removed_feeds(&*store, &catalog.snapshot()).await?);
         accounts::tell_unknown_readers(&wiring.gate);
-        let upstream = wiring.upstream()?;
-        let poller = wiring.poller(upstream.clone()).await?;
-        let groups = wiring.groups().await?;
         let stop = tasks.serving_ends();
         let context = wiring.serve_context(self.readers.clone(), self.in_force, stop.clone());
         let (address, operator) = (self.listening.address(), self.listening.operator);
-        let hub = wiring.hub(&self.readers, wiring.own_places(&context, self.listening))?;
-        let webhooks = &wiring.config.webhook;
-        hub.start(webhooks)
-            .await
-            .context("the stored subscriptions")?;
-        let xmpp = wiring.xmpp(&self.readers)?;
-        let reloader = Arc::new(Reloader::new(ReloadParts {
+        let workplace = Workplace::default();
+        let reloader = Reloader::new(ReloadParts {
             source: self.source,
             started_with: wiring.config.clone(),
             gate: wiring.gate.clone(),
-            store: wiring.store.clone(),
+            store: store.clone(),
             notify: wiring.notify.clone(),
-            poller: poller.clone(),
-        }));
-        let overview = Overview {
-            explainer: wiring.explainer(),
-            notify: wiring.notify.clone(),
-            poller: poller.clone(),
-            hub: hub.clone(),
-            xmpp: xmpp.clone(),
-            waiters: context.waiters.clone(),
-            reloader: reloader.clone(),
-            accounts: wiring.account_desk(),
+            workplace: workplace.clone(),
+        });
+        let bench = Arc::new(Bench {
+            readers: self.readers,
+            context: context.clone(),
+            listening: self.listening,
+            reloader: Arc::new(reloader.not_knowing(unknown)),
+            workplace,
             certificate: self.certificate,
-            site_faults: wiring.site_faults.clone(),
             started_at: status::now(),
+            wiring,
+        });
+        let shifts = match store.nodes() {
+            Some(nodes) => {
+                nodes.introduce(nodes::face(&bench)).await?;
+                Shifts::of(bench.clone(), self.admin.clone(), nodes)
+            }
+            None => None,
         };
-        self.router
-            .open(wiring.mounts(context, &hub, Arc::new(poller.clone()), stop)?);
-        self.admin.open(Arc::new(overview));
-        for watch in wiring.site_watches(&upstream, &reloader) {
-            tasks.watch_site(watch);
+        match (duty, &shifts) {
+            (Duty::Following, Some(shifts)) => shifts.open_following(),
+            _ => self.admin.open(Arc::new(bench.begin().await?)),
         }
-        tasks.keep_groups(groups);
-        tasks.serve_xmpp(xmpp);
-        tasks.poll(poller);
+        let mounts = bench
+            .wiring
+            .mounts(context, &bench.workplace, stop.clone())?;
+        self.router.open(mounts);
+        if let Some(shifts) = shifts {
+            tasks.follow(shifts.run(stop));
+        }
         let count = catalog.snapshot().feeds().len();
-        let words = format!("Serving at {}; feeds: {count}", server.public_url);
+        let public_url = &bench.wiring.config.server.public_url;
+        let words = match duty {
+            Duty::Working => format!("Serving at {public_url}; feeds: {count}"),
+            Duty::Following => format!(
+                "Serving at {public_url}; feeds: {count}; another everfeed polls and pushes"
+            ),
+        };
         tracing::info!(server.address = %address, admin.address = %operator, "{words}");
         supervisor::ready(&words);
-        Ok((hub, reloader))
+        Ok(bench)
     }
 }
 
@@ -511,6 +528,14 @@ pub async fn change_accounts(
     let answer = desk.run(command).await;
     store.close().await?;
     Ok(answer)
+}
+
+/// Opens the store for a process that serves it, beside others where its engine allows for them.
+async fn open_to_serve(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
+    let settings = config.store.clone();
+    let opening = move || store::open_node(&settings, clock);
+    let opened = tokio::task::spawn_blocking(opening).await?;
+    opened.with_context(|| format!("the store {}", config.store))
 }
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {

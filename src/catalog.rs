@@ -36,7 +36,7 @@ pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub(crate) use destination::Destination;
 pub use namespaces::namespaces;
 pub use read_gate::ReadGate;
-pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
+pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, follow, observe, register};
 pub use registry_names::RegistryNames;
 pub use settings::{
     FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, PrivatePlaces, ServePlain, ShowRule,

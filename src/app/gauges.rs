@@ -1,7 +1,8 @@
 //! Gauges for Prometheus, read off the status; the counters are in `telemetry`.
 
 use super::status::{
-    CertificateStatus, ConfigStatus, FeedStatus, RegistryStatus, Status, StoreStatus, XmppStatus,
+    CertificateStatus, ConfigStatus, FeedStatus, NodesReport, RegistryStatus, Status, StoreStatus,
+    XmppStatus,
 };
 use chrono::DateTime;
 use prometheus_client::{
@@ -25,6 +26,49 @@ pub(super) fn register(registry: &mut Registry, status: &Status) {
     if let Some(certificate) = &status.certificate {
         gauge_certificate(registry, certificate);
     }
+    if let Some(nodes) = &status.nodes {
+        gauge_nodes(registry, nodes);
+    }
+}
+
+/// Registers the gauges of a process that follows: the feeds are told by the one that works.
+pub(super) fn register_following(
+    registry: &mut Registry,
+    waiters: usize,
+    nodes: Option<&NodesReport>,
+) {
+    gauge(
+        registry,
+        "held_requests",
+        "Requests held now",
+        whole(waiters),
+    );
+    if let Some(nodes) = nodes {
+        gauge_nodes(registry, nodes);
+    }
+}
+
+/// Gauges of the processes on a store.
+fn gauge_nodes(registry: &mut Registry, nodes: &NodesReport) {
+    let works = nodes.nodes.iter().any(|node| node.is_this && node.works);
+    let help = "1 while this process polls and pushes, 0 while it follows";
+    gauge(registry, "node_works", help, works.into());
+    let help = "Processes on the store that were heard of in the last minute";
+    gauge(registry, "nodes", help, whole(nodes.nodes.len()));
+    let help = "Number of the time in which the present worker works";
+    gauge(registry, "node_epoch", help, whole(nodes.epoch));
+    let lag = Gauge::<f64, std::sync::atomic::AtomicU64>::default();
+    let lag_ms = u32::try_from(nodes.wake_lag_ms.unwrap_or_default()).unwrap_or(u32::MAX);
+    lag.set(f64::from(lag_ms) / 1000.0);
+    let help = "Seconds from the last commit of the worker to its arrival here";
+    registry.register("node_wake_lag_seconds", help, lag);
+    let help = "Connections to the database in use";
+    gauge(
+        registry,
+        "database_connections",
+        help,
+        whole(nodes.connections),
+    );
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]

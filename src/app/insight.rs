@@ -13,8 +13,9 @@ use super::{
     requested_poll,
     site_feeds::SiteFaults,
     status::{
-        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, RegistryStatus,
-        SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
+        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, NodeReport,
+        NodesReport, RegistryStatus, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus,
+        XmppStatus,
     },
     subscribers::SubscriberDesk,
 };
@@ -33,11 +34,11 @@ use crate::{
     notify::Notify,
     secret::{public_text, public_url},
     serve::{
-        admin::{Insight, OperatorAnswer, SubscriberCommand},
+        admin::{Insight, OperatorAnswer, OwnInsight, SubscriberCommand},
         feed_range::{FEEDS_DEFAULT, FeedRange},
         long_poll::Waiters,
     },
-    store::{Outage, StoreError},
+    store::{NodeStatus, Outage, Store, StoreError},
     xmpp::Component,
 };
 use futures_util::future::BoxFuture;
@@ -59,6 +60,13 @@ pub(super) struct Overview {
     pub(super) certificate: Option<CertificateWatch>,
     pub(super) site_faults: SiteFaults,
     pub(super) started_at: String,
+}
+
+/// Everything that the operator may ask a process that follows about itself.
+pub(super) struct Following {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) reloader: Arc<Reloader>,
+    pub(super) waiters: Waiters,
 }
 
 /// The history of a feed while the store cannot be read.
@@ -165,6 +173,26 @@ fn site_fault((origin, note): (&String, &FaultNote)) -> SiteFault {
         origin: origin.clone(),
         fault: FaultStatus::from(note),
     }
+}
+
+/// The processes on a store, as the status shows them; `None` where one is alone, or where they
+/// cannot be read.
+async fn nodes_report(store: &dyn Store) -> Option<NodesReport> {
+    let nodes = store.nodes()?.status().await.ok()?;
+    let node = |node: NodeStatus| NodeReport {
+        name: node.name,
+        version: node.version,
+        works: node.works,
+        is_this: node.is_this,
+        silent_secs: node.silent_secs,
+    };
+    Some(NodesReport {
+        epoch: nodes.epoch,
+        nodes: nodes.nodes.into_iter().map(node).collect(),
+        wake_lag_ms: nodes.wake_lag_ms,
+        connections: nodes.connections.0,
+        connections_max: nodes.connections.1,
+    })
 }
 
 /// A reload that was refused, in the words of its error.
@@ -299,6 +327,7 @@ impl Overview {
             },
             // Behind the reads, which may have met its fault first.
             store: self.store_status(),
+            nodes: nodes_report(&*self.explainer.store).await,
             certificate: self.certificate.as_ref().map(certificate_status),
             xmpp: self.xmpp.as_ref().map(xmpp_status),
             feeds_total: catalog.feeds().len(),
@@ -376,22 +405,43 @@ impl Overview {
     }
 }
 
-impl Insight for Overview {
+/// Ok while a store takes changes, or those of the process that works.
+fn live(store: &dyn Store) -> Result<(), String> {
+    let condition = store.condition();
+    let Some(Outage { cause, since, .. }) = condition.outage() else {
+        return Ok(());
+    };
+    let since = since.rfc3339();
+    Err(format!("nothing can be stored since {since}: {cause}"))
+}
+
+async fn reload(reloader: &Reloader) -> OperatorAnswer {
+    match reloader.reload().await {
+        Ok(report) => OperatorAnswer::Done(report.to_string()),
+        Err(error) => refused(error),
+    }
+}
+
+async fn check(reloader: &Reloader) -> OperatorAnswer {
+    match reloader.check().await {
+        Ok(Some(beside)) => match serde_json::to_string(&beside) {
+            Ok(told) => OperatorAnswer::Done(told),
+            Err(error) => OperatorAnswer::Away(error.to_string()),
+        },
+        Ok(None) => {
+            OperatorAnswer::Away("the file names another store than this process has".into())
+        }
+        Err(error) => refused(error),
+    }
+}
+
+impl OwnInsight for Overview {
     fn live(&self) -> Result<(), String> {
-        let condition = self.explainer.store.condition();
-        let Some(Outage { cause, since, .. }) = condition.outage() else {
-            return Ok(());
-        };
-        let since = since.rfc3339();
-        Err(format!("nothing can be stored since {since}: {cause}"))
+        live(&*self.explainer.store)
     }
 
     fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async { self.explainer.store.check().await.map_err(in_words) })
-    }
-
-    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
-        Box::pin(async move { json(&self.gather(range).await.map_err(in_words)?) })
     }
 
     fn gauges(&self, mut counters: Registry) -> BoxFuture<'_, Result<Registry, String>> {
@@ -401,6 +451,46 @@ impl Insight for Overview {
             gauges::register(&mut counters, &status);
             Ok(counters)
         })
+    }
+
+    fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
+        Box::pin(reload(&self.reloader))
+    }
+
+    fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
+        Box::pin(check(&self.reloader))
+    }
+}
+
+impl OwnInsight for Following {
+    fn live(&self) -> Result<(), String> {
+        live(&*self.store)
+    }
+
+    fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { self.store.check().await.map_err(in_words) })
+    }
+
+    fn gauges(&self, mut counters: Registry) -> BoxFuture<'_, Result<Registry, String>> {
+        Box::pin(async move {
+            let nodes = nodes_report(&*self.store).await;
+            gauges::register_following(&mut counters, self.waiters.held(), nodes.as_ref());
+            Ok(counters)
+        })
+    }
+
+    fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
+        Box::pin(reload(&self.reloader))
+    }
+
+    fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
+        Box::pin(check(&self.reloader))
+    }
+}
+
+impl Insight for Overview {
+    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { json(&self.gather(range).await.map_err(in_words)?) })
     }
 
     fn explain<'a>(
@@ -423,30 +513,6 @@ impl Insight for Overview {
         Box::pin(async move {
             let made = super::backup::back_up(&*self.explainer.store, Path::new(file)).await;
             made.map_err(in_words)
-        })
-    }
-
-    fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
-        Box::pin(async {
-            match self.reloader.reload().await {
-                Ok(report) => OperatorAnswer::Done(report.to_string()),
-                Err(error) => refused(error),
-            }
-        })
-    }
-
-    fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
-        Box::pin(async {
-            match self.reloader.check().await {
-                Ok(Some(beside)) => match serde_json::to_string(&beside) {
-                    Ok(told) => OperatorAnswer::Done(told),
-                    Err(error) => OperatorAnswer::Away(error.to_string()),
-                },
-                Ok(None) => OperatorAnswer::Away(
-                    "the file names another store than this process has".into(),
-                ),
-                Err(error) => refused(error),
-            }
         })
     }
 

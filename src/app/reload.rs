@@ -7,6 +7,7 @@ use super::{
     registry::{self, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_feeds},
     status::{ConfigStatus, ReloadStatus, now},
+    workplace::Workplace,
 };
 use crate::{
     catalog::{
@@ -15,7 +16,7 @@ use crate::{
     },
     config::{Config, ConfigError, ConfigSource, EntryReader, waiting_for_restart},
     feed::record::FeedNo,
-    ingest::{FeedChange, FeedSpec, Poller},
+    ingest::{FeedChange, FeedSpec},
     locks::lock,
     notify::Notify,
     store::{Store, StoreError},
@@ -34,6 +35,21 @@ pub(super) struct Reloader {
     /// Held by the reload under way: there is one at a time.
     turn: tokio::sync::Mutex<()>,
     status: Mutex<ConfigStatus>,
+    /// Feeds of the file that the store does not know yet, where another process has to register
+    /// them.
+    unknown: Mutex<Vec<FeedSettings>>,
+}
+
+/// The turn to change what is in force.
+pub(super) type Turn<'a> = tokio::sync::MutexGuard<'a, ()>;
+
+/// The way in which feeds are put in force.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PuttingBy {
+    /// The process that works makes those that the store does not know.
+    Registering,
+    /// Any other one takes those that the store knows.
+    Following,
 }
 
 /// The parts that a reload reads and changes.
@@ -47,8 +63,11 @@ pub(super) struct ReloadParts {
     pub(super) gate: ReadGate,
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
-    pub(super) poller: Poller,
+    pub(super) workplace: Workplace,
 }
+
+/// Problems of the registry that are told one by one.
+const PROBLEMS_TOLD_MAX: usize = 20;
 
 /// The result of a reload that was taken in.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +153,15 @@ impl Reloader {
             parts,
             turn: tokio::sync::Mutex::default(),
             status: Mutex::new(status),
+            unknown: Mutex::default(),
+        }
+    }
+
+    /// The same, of a file with feeds that the store does not know yet.
+    pub(super) fn not_knowing(self, unknown: Vec<FeedSettings>) -> Self {
+        Self {
+            unknown: Mutex::new(unknown),
+            ..self
         }
     }
 
@@ -198,7 +226,7 @@ impl Reloader {
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
         registry::tell_unread(&names);
-        let changes = self.put_in_force(feeds, names).await?;
+        let changes = self.put_in_force(feeds, names, self.putting()).await?;
         let mut moved = Vec::new();
         for change in &changes.changed {
             if !change.keys.iter().any(|key| key == "url") {
@@ -259,7 +287,60 @@ impl Reloader {
         let groups = running.feeds();
         let groups = groups.filter_map(|feed| feed.settings.group.as_deref().cloned());
         config.group = groups.collect();
+        for feed in lock(&self.unknown).iter() {
+            match &feed.group {
+                Some(group) => config.group.push((**group).clone()),
+                None if names.sound.contains(&feed.name) => {}
+                None => config.feed.push(feed.clone()),
+            }
+        }
         config
+    }
+
+    /// Waits for the turn to change what is in force.
+    pub(super) async fn turn(&self) -> Turn<'_> {
+        self.turn.lock().await
+    }
+
+    /// Takes in what the process that works has changed of the feeds; and keeps those that it does
+    /// not have.
+    pub(super) async fn follow(&self) -> Result<(), ReloadRefused> {
+        let turn = self.turn().await;
+        self.read_again(&turn, PuttingBy::Following).await
+    }
+
+    /// Registers the feeds in force, for a process that begins to work.
+    pub(super) async fn register_again(&self, turn: &Turn<'_>) -> Result<(), ReloadRefused> {
+        self.read_again(turn, PuttingBy::Registering).await
+    }
+
+    /// Reads the registry of feeds again, and those that were found on sites.
+    async fn read_again(&self, _: &Turn<'_>, by: PuttingBy) -> Result<(), ReloadRefused> {
+        let store = &*self.parts.store;
+        let registered = registry::registered(store, &self.entry_reader()).await;
+        let registered = registered.map_err(ReloadRefused::Store)?;
+        let (joined, problems) = self.without_registry().beside(&registered);
+        for problem in problems.iter().take(PROBLEMS_TOLD_MAX) {
+            tracing::warn!("A feed of the registry is not taken in here: {problem}");
+        }
+        let mut feeds = joined.registered();
+        let Config { site, server, .. } = &self.parts.started_with;
+        let found = catalog::join_found(store, site, &server.public_url, &mut feeds).await;
+        found.map_err(ReloadRefused::Store)?;
+        self.put_in_force(feeds, registered.names, by)
+            .await
+            .map(drop)
+    }
+
+    /// The way in which this process puts feeds in force now. One that is alone always registers
+    /// them.
+    fn putting(&self) -> PuttingBy {
+        let parts = &self.parts;
+        if parts.workplace.work().is_some() || parts.store.nodes().is_none() {
+            PuttingBy::Registering
+        } else {
+            PuttingBy::Following
+        }
     }
 
     /// Makes a change of the registry and puts it in force, or refuses it and changes nothing.
@@ -273,7 +354,10 @@ impl Reloader {
         let mut planned = registry::plan(store, &config, &reader, wanted).await?;
         registry::make(store, &mut planned).await?;
         let feeds = std::mem::take(&mut planned.feeds);
-        let put = self.put_in_force(feeds, planned.names.clone()).await;
+        let putting = self.putting();
+        let put = self
+            .put_in_force(feeds, planned.names.clone(), putting)
+            .await;
         put.map_err(|refused| {
             let why = format!(
                 "the change is kept, and is in force from the next reload or start on: {refused}"
@@ -296,19 +380,29 @@ impl Reloader {
         let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
         joined.map_err(ReloadRefused::Store)?;
         let names = (**running.registry()).clone();
-        self.put_in_force(feeds, names).await.map(drop)
+        self.put_in_force(feeds, names, self.putting())
+            .await
+            .map(drop)
     }
 
-    /// Registers feeds, and makes them those that are polled and served.
+    /// Puts feeds in force: they are those that are polled and served.
     async fn put_in_force(
         &self,
         feeds: Vec<FeedSettings>,
         names: RegistryNames,
+        by: PuttingBy,
     ) -> Result<CatalogChanges, ReloadRefused> {
         let parts = &self.parts;
-        let progress = RegistrationProgress::of(feeds.len());
-        let snapshot = catalog::register(&*parts.store, feeds, &progress).await;
-        let snapshot = snapshot.map_err(ReloadRefused::of_store)?;
+        let (snapshot, unknown) = match by {
+            PuttingBy::Registering => {
+                let progress = RegistrationProgress::of(feeds.len());
+                let registered = catalog::register(&*parts.store, feeds, &progress).await;
+                registered.map(|snapshot| (snapshot, Vec::new()))
+            }
+            PuttingBy::Following => catalog::follow(&*parts.store, feeds).await,
+        }
+        .map_err(ReloadRefused::of_store)?;
+        *lock(&self.unknown) = unknown;
         let snapshot = snapshot.with_registry(names);
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
         let removed = removed_feeds(&*parts.store, &snapshot).await;
@@ -337,7 +431,9 @@ impl Reloader {
             }
         }
         tell_unknown_readers(&parts.gate);
-        parts.poller.apply_all(poller_changes(&changes));
+        if let Some(work) = parts.workplace.work() {
+            work.poller.apply_all(poller_changes(&changes));
+        }
         Ok(changes)
     }
 

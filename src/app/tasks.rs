@@ -1,12 +1,10 @@
-//! The tasks of the application: two listeners and the poller, and the order in which they end.
+//! The tasks of the listeners and of what they serve, and how they end; not those of work.
 
-use super::{groups::GroupKeeper, site_feeds::SiteWatch};
 use crate::{
     acme::{CertificateKeeper, HeldCertificate},
     byte_budget::ByteBudget,
     clock::Clock,
     edge::{https_redirect::redirecting, listen, listener::Listener, tls::Certificate},
-    ingest::Poller,
     serve::{
         admin::{Admin, AdminGuard},
         router::Router,
@@ -14,7 +12,6 @@ use crate::{
     },
     telemetry::Metrics,
     threads::ServingThreads,
-    xmpp::Component,
 };
 use std::{io, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, time::timeout};
@@ -35,8 +32,6 @@ pub(super) struct Tasks {
     serving: TaskTracker,
     /// The threads on which consumers are served.
     threads: Arc<ServingThreads>,
-    stop_polling: CancellationToken,
-    polling: TaskTracker,
     within: Duration,
 }
 
@@ -47,8 +42,6 @@ impl Tasks {
             stop_serving: CancellationToken::new(),
             serving: TaskTracker::new(),
             threads: Arc::new(ServingThreads::start()?),
-            stop_polling: CancellationToken::new(),
-            polling: TaskTracker::new(),
             within: Duration::from_secs(shutdown_secs),
         })
     }
@@ -119,47 +112,19 @@ impl Tasks {
         }
     }
 
-    /// Looks for the feeds of a site.
-    pub(super) fn watch_site(&self, watch: SiteWatch) {
-        let stop = self.stop_polling.clone();
-        self.polling.spawn(watch.run(stop));
-    }
-
-    /// Gives groups their members.
-    pub(super) fn keep_groups(&self, groups: GroupKeeper) {
-        let stop = self.stop_polling.clone();
-        self.polling.spawn(groups.run(stop));
-    }
-
-    /// Serves feeds over XMPP.
-    pub(super) fn serve_xmpp(&self, component: Option<Arc<Component>>) {
-        if let Some(component) = component {
-            self.serving.spawn(component.run(self.stop_serving.clone()));
-        }
-    }
-
-    /// Polls.
-    pub(super) fn poll(&self, poller: Poller) {
-        let stop = self.stop_polling.clone();
-        self.polling.spawn(async move {
-            if let Err(error) = poller.run(stop).await {
-                tracing::error!(error = %error, "Polling ended: {error}");
-            }
-        });
+    /// Runs a task that ends with serving.
+    pub(super) fn follow(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.serving.spawn(task);
     }
 
     /// Stops all, and waits for them as long as they may take.
     pub(super) async fn stop(&self) {
         self.stop_serving.cancel();
         self.serving.close();
-        self.stop_polling.cancel();
-        self.polling.close();
-        let serving = timeout(self.within, self.serving.wait());
-        let polling = timeout(self.within, self.polling.wait());
-        let (serving, polling) = tokio::join!(serving, polling);
-        if serving.is_err() || polling.is_err() {
+        let serving = timeout(self.within, self.serving.wait()).await;
+        if serving.is_err() {
             tracing::warn!(
-                "Some connections or polls were cut off: they did not end within {} s",
+                "Some connections were cut off: they did not end within {} s",
                 self.within.as_secs()
             );
         }

@@ -7,15 +7,17 @@ use super::{
     doors::Listening,
     explain::Explainer,
     groups::GroupKeeper,
+    relay::Relay,
     reload::Reloader,
     site_feeds::{SiteFaults, SiteWatch},
+    workplace::Workplace,
 };
 use crate::{
     acme::{
         AcmeAuthority, AcmeFolder, CertificateKeeper, ProtocolParts, authority::ChallengeWay,
         keeper::KeeperParts,
     },
-    auth::Authenticator,
+    auth::{Authenticator, Principal},
     catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
     clock::Clock,
     config::Config,
@@ -275,14 +277,14 @@ impl Wiring {
     pub(super) fn own_places(
         &self,
         context: &Arc<ServeContext>,
-        listening: Listening,
+        listening: &Listening,
     ) -> OwnPlaces {
         let context = context.clone();
         let closed = std::iter::once(listening.operator).chain(listening.redirect);
         let sites = self.config.site.iter();
         OwnPlaces {
             closed: closed.collect(),
-            consumers: listening.consumers,
+            consumers: listening.consumers.clone(),
             public_url: Some(self.config.server.public_url.clone()),
             site_hosts: sites.filter_map(|site| site.host.clone()).collect(),
             answers: Arc::new(move |request| answers_itself(&context, request)),
@@ -363,11 +365,12 @@ impl Wiring {
     pub(super) fn mounts(
         &self,
         context: Arc<ServeContext>,
-        hub: &Arc<Hub>,
-        looks: Arc<dyn FreshLooks>,
+        workplace: &Workplace,
         stop: CancellationToken,
     ) -> anyhow::Result<Vec<Mount>> {
-        let hub = hub_service(hub.clone(), self.config.server.trusted_proxies.clone());
+        let trusted = self.config.server.trusted_proxies.clone();
+        let hub = hub_service(workplace.clone(), Relay(self.store.clone()), trusted);
+        let looks: Arc<dyn FreshLooks> = Arc::new(workplace.clone());
         let origin = self.way_to_origins(&context.sites, stop)?;
         Ok(own_mounts(
             context,
@@ -436,11 +439,18 @@ impl Wiring {
     }
 }
 
-/// The hub as a service, so that the server need not know it.
-fn hub_service(hub: Arc<Hub>, trusted: Vec<IpNet>) -> HubService {
+/// The hub as a service, so that the server need not know it: that of this process while it works,
+/// else that of the process that does.
+fn hub_service(workplace: Workplace, relay: Relay, trusted: Vec<IpNet>) -> HubService {
     BoxCloneSyncService::new(tower::service_fn(move |request: http::Request<Bytes>| {
-        let hub = hub.clone();
+        let (workplace, relay) = (workplace.clone(), relay.clone());
         let client = client_address(request.extensions(), request.headers(), &trusted);
-        async move { Ok::<_, Infallible>(hub.handle(request, client).await) }
+        async move {
+            if let Some(work) = workplace.work() {
+                return Ok::<_, Infallible>(work.hub.handle(request, client).await);
+            }
+            let sender = request.extensions().get().and_then(Principal::id);
+            Ok(relay.hub(&request, client, sender).await)
+        }
     }))
 }

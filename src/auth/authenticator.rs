@@ -20,7 +20,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 use tokio::sync::{Semaphore, watch};
@@ -62,6 +62,8 @@ pub enum AuthVerdict {
     },
     /// There is no room to check them now.
     Busy,
+    /// They cannot be checked: whether they were withdrawn since is not known.
+    Unheard,
 }
 
 /// Checks credentials.
@@ -76,6 +78,8 @@ pub struct Authenticator {
     clock: Arc<dyn Clock>,
     started_us: u64,
     metrics: Metrics,
+    /// True while nothing is heard of changes to the accounts that are made elsewhere.
+    is_unheard: AtomicBool,
 }
 
 /// Verdicts on passwords that are remembered.
@@ -153,7 +157,22 @@ impl Authenticator {
             started_us: clock.now_us(),
             clock,
             metrics,
+            is_unheard: AtomicBool::new(false),
         }
+    }
+
+    /// Says whether changes to the accounts that are made elsewhere are heard of. While they are
+    /// not, nobody is known: a revocation could not arrive.
+    pub fn hear(&self, is_heard: bool) {
+        let was_unheard = self.is_unheard.swap(!is_heard, Ordering::Relaxed);
+        if was_unheard == is_heard {
+            self.accounts.send_modify(|in_force| in_force.revision += 1);
+        }
+    }
+
+    /// True while nothing is heard of changes to the accounts.
+    pub fn is_unheard(&self) -> bool {
+        self.is_unheard.load(Ordering::Relaxed)
     }
 
     /// Puts other accounts in force, at once: nothing that was known of the former ones counts any
@@ -195,6 +214,7 @@ impl Authenticator {
     pub async fn check(&self, credentials: &Credentials, client: Option<IpAddr>) -> AuthVerdict {
         let verdict = match credentials {
             Credentials::Absent => return AuthVerdict::Anonymous,
+            _ if self.is_unheard() => return AuthVerdict::Unheard,
             Credentials::Basic { user, password } => self.check_basic(user, password, client).await,
             Credentials::Bearer(token) => self.check_token(token, TokenUse::Bearer, client),
             Credentials::SecretUrl(token) => self.check_token(token, TokenUse::Url, client),
@@ -202,7 +222,9 @@ impl Authenticator {
             Credentials::Unreadable => self.failed(client),
         };
         let outcome = match &verdict {
-            AuthVerdict::Anonymous | AuthVerdict::Known(_) => return verdict,
+            AuthVerdict::Anonymous | AuthVerdict::Known(_) | AuthVerdict::Unheard => {
+                return verdict;
+            }
             AuthVerdict::Refused => {
                 let from = match client {
                     Some(client) => client.to_string(),

@@ -45,7 +45,8 @@ impl ReadGate {
     /// nobody known. Whoever was known by a password has no rights any more once that is another
     /// one.
     pub fn read_by_sender(&self, principal: Option<&Principal>, feed: FeedNo) -> Option<FeedNo> {
-        if !principal.is_none_or(|principal| self.auth.still_knows(principal)) {
+        let is_known = |principal| !self.auth.is_unheard() && self.auth.still_knows(principal);
+        if !principal.is_none_or(is_known) {
             return None;
         }
         let catalog = self.catalog.snapshot();

@@ -5,14 +5,21 @@ use super::{
     CatalogSnapshot, FeedSettings, RegisteredFeed, namespaces::AllStoredIds, settings::parts_of,
 };
 use crate::{
-    feed::{filter::Filter, part::WantedPart, record::FeedNo},
+    feed::{
+        filter::Filter,
+        part::{self, PartChoice, PartRecord, WantedPart},
+        record::FeedNo,
+    },
     store::{Store, StoreError, listing},
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::{
     collections::{HashMap, HashSet},
     fmt,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// Feeds registered in one transaction at most: what else is to be written waits for one batch, not
@@ -163,19 +170,79 @@ pub async fn observe(
     store: &dyn Store,
     settings: Vec<FeedSettings>,
 ) -> Result<CatalogSnapshot, StoreError> {
+    Ok(observe_all(store, settings).await?.0)
+}
+
+/// The same, and the feeds that the store does not know.
+async fn observe_all(
+    store: &dyn Store,
+    settings: Vec<FeedSettings>,
+) -> Result<(CatalogSnapshot, Vec<FeedSettings>), StoreError> {
     let stored: HashMap<String, FeedNo> = listing::feed_names(store).try_collect().await?;
-    let known = |settings: FeedSettings| {
-        let no = *stored.get(&settings.name)?;
-        Some(RegisteredFeed::new(no, settings))
-    };
-    let feeds: Vec<_> = settings.into_iter().filter_map(known).collect();
-    Ok(CatalogSnapshot::new(feeds, stored))
+    let (mut feeds, mut unknown) = (Vec::new(), Vec::new());
+    for settings in settings {
+        match stored.get(&settings.name) {
+            Some(no) => feeds.push(RegisteredFeed::new(*no, settings)),
+            None => unknown.push(settings),
+        }
+    }
+    Ok((CatalogSnapshot::new(feeds, stored), unknown))
+}
+
+/// A snapshot of the feeds and parts that the store has, for a process that another one works for;
+/// and the feeds that the store does not know.
+pub async fn follow(
+    store: &dyn Store,
+    settings: Vec<FeedSettings>,
+) -> Result<(CatalogSnapshot, Vec<FeedSettings>), StoreError> {
+    let (mut snapshot, unknown) = observe_all(store, settings).await?;
+    let shown = snapshot
+        .feeds()
+        .filter(|feed| !feed.settings.show.is_empty());
+    let shown: Vec<Arc<RegisteredFeed>> = shown.cloned().collect();
+    if shown.is_empty() {
+        return Ok((snapshot, unknown));
+    }
+    let held = held_parts(store).await?;
+    for feed in shown {
+        let FeedSettings { access, show, .. } = &*feed.settings;
+        let wanted = parts_of(access, show);
+        let choices = part::choose(held.get(&feed.no).map_or(&[], Vec::as_slice), &wanted);
+        // A part that is not there yet is made by the process that works. Nobody reads it before.
+        let kept = wanted
+            .into_iter()
+            .zip(choices)
+            .filter_map(|(wanted, choice)| match choice {
+                PartChoice::Kept(no) => Some((wanted.filter, no)),
+                PartChoice::Edited(_) | PartChoice::New => None,
+            });
+        snapshot = snapshot.with_parts(feed.no, kept.collect());
+    }
+    Ok((snapshot, unknown))
+}
+
+/// The parts that a store has, by the feed that each is of.
+async fn held_parts(
+    store: &dyn Store,
+) -> Result<HashMap<FeedNo, Vec<(FeedNo, PartRecord)>>, StoreError> {
+    let mut held: HashMap<FeedNo, Vec<_>> = HashMap::new();
+    let mut records = listing::feeds(store);
+    while let Some(record) = records.try_next().await? {
+        let Some(feed) = record.part_of else { continue };
+        let group = store.group(record.no).await?;
+        if let Some(part) = group.and_then(|group| group.part) {
+            held.entry(feed).or_default().push((record.no, part));
+        }
+    }
+    Ok(held)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
+        auth::AccessSettings,
+        catalog::ShowRule,
         clock::Manual,
         store::{memory::Memory, traits::*},
     };
@@ -227,6 +294,29 @@ mod tests {
             3,
             "observing writes nothing"
         );
+    }
+
+    #[tokio::test]
+    async fn who_follows_knows_the_parts_that_are_there_and_makes_none() {
+        let store = store();
+        let shown = |words: &str| {
+            let mut settings = feed("a", "http://x/a");
+            settings.show = vec![ShowRule {
+                access: AccessSettings::default(),
+                filter: Filter::of([words, "", "", "", "", ""]).unwrap(),
+            }];
+            settings
+        };
+        let registered = register(&store, vec![shown("red")]).await.unwrap();
+        let parts: Vec<FeedNo> = registered.parts().collect();
+        let settings = vec![shown("red"), feed("new", "http://x/n")];
+        let (followed, unknown) = follow(&store, settings).await.unwrap();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(followed.parts().collect::<Vec<_>>(), parts);
+        assert_eq!(unknown[0].name, "new");
+        let (other, _) = follow(&store, vec![shown("blue")]).await.unwrap();
+        assert_eq!(other.parts().count(), 0, "it is made by the one that works");
+        assert_eq!(store.counts().await.unwrap().feeds, 1);
     }
 
     #[tokio::test]

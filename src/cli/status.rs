@@ -8,7 +8,7 @@ use super::{
 use crate::{
     app::{
         registry::UnreadEntry,
-        status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
+        status::{CertificateStatus, FaultStatus, FeedStatus, NodesReport, Status, WaitStatus},
     },
     feed::schedule::Whose,
 };
@@ -61,6 +61,23 @@ struct Sheet {
     broken: Vec<String>,
     /// Everything else that the operator should know.
     notes: Vec<String>,
+}
+
+/// The processes on the store, in a sentence.
+fn nodes_line(nodes: &NodesReport) -> String {
+    let told = nodes.nodes.iter().map(|node| {
+        let name = tame(&node.name);
+        match (node.works, node.silent_secs) {
+            (true, 0..10) => format!("{name} polls and pushes"),
+            (false, 0..10) => format!("{name} follows"),
+            (_, secs) => format!("{name} was last heard of {secs} s ago"),
+        }
+    });
+    format!(
+        "nodes: {} (epoch {})",
+        told.collect::<Vec<_>>().join(", "),
+        nodes.epoch
+    )
 }
 
 impl Sheet {
@@ -121,6 +138,9 @@ impl Sheet {
         let of_store = [&first.store.restored, &first.store.removals_unread];
         for told in of_store.into_iter().flatten() {
             notes.push(format!("store: {}", tame(told)));
+        }
+        if let Some(nodes) = &first.nodes {
+            notes.push(nodes_line(nodes));
         }
         if let Some(state) = &first.certificate {
             // A renewal that failed has time; without a certificate nobody is served.

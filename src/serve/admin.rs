@@ -9,6 +9,7 @@ use crate::{
     auth::commands::{AccountAnswer, AccountCommand},
     catalog::RegistrationProgress,
     edge::body::{self, Response},
+    locks::{read, write},
     telemetry::{Metrics, exposition},
 };
 use bytes::Bytes;
@@ -22,29 +23,39 @@ use percent_encoding::percent_decode_str;
 use prometheus_client::registry::Registry;
 use std::{
     convert::Infallible,
-    sync::{Arc, OnceLock},
+    sync::{Arc, RwLock},
     task::{Context, Poll},
 };
-use tower::{BoxError, Service};
+use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 mod guard;
 mod registry;
 mod subscribers;
 
 pub use guard::AdminGuard;
+use registry::whole_body;
 pub use registry::{RegistryAnswer, RegistryCommand};
 pub use subscribers::SubscriberCommand;
 
-/// Questions and requests of the operator to the rest of the application.
-pub trait Insight: Send + Sync + 'static {
+/// Questions of the operator that each process answers itself, whether it works or follows.
+pub trait OwnInsight: Send + Sync + 'static {
     /// Ok while changes can be stored; else the reason.
     fn live(&self) -> Result<(), String>;
     /// Ok while consumers can be served; else the reason.
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
+    /// Adds gauges of its state to the counters.
+    fn gauges(&self, counters: Registry) -> BoxFuture<'_, Result<Registry, String>>;
+    /// Reads the configuration again.
+    fn reload(&self) -> BoxFuture<'_, OperatorAnswer>;
+    /// Reads the configuration again and holds it against the store, without taking it in; tells
+    /// what was found, as JSON.
+    fn check(&self) -> BoxFuture<'_, OperatorAnswer>;
+}
+
+/// Questions and requests of the operator to the rest of the application of the process that works.
+pub trait Insight: OwnInsight {
     /// The state of the application, with these feeds of it, as JSON.
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>>;
-    /// Adds gauges of that state to the counters.
-    fn gauges(&self, counters: Registry) -> BoxFuture<'_, Result<Registry, String>>;
     /// Explanation of a feed, and of an item of it, as JSON. `None` for a feed that is not
     /// configured.
     fn explain<'a>(
@@ -56,11 +67,6 @@ pub trait Insight: Send + Sync + 'static {
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>>;
     /// Copies the store into a file of this machine; tells what is in the copy.
     fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>>;
-    /// Reads the configuration again.
-    fn reload(&self) -> BoxFuture<'_, OperatorAnswer>;
-    /// Reads the configuration again and holds it against the store, without taking it in; tells
-    /// what was found, as JSON.
-    fn check(&self) -> BoxFuture<'_, OperatorAnswer>;
     /// Accepts the changed URL of a feed, and polls it.
     fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, OperatorAnswer>;
     /// Polls a feed now; with `now`, whatever its publisher asked for.
@@ -139,11 +145,31 @@ fn parameter(query: &str, name: &str) -> Option<String> {
     Some(value.into_owned())
 }
 
+/// The way of the operator's requests to the process that works.
+pub type OperatorRelay = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>, Infallible>;
+
+/// Mark of a request, as an extension, that another process handed on: it is not handed on again.
+#[derive(Clone, Copy, Debug)]
+pub struct Relayed;
+
+/// Whoever answers the operator.
+#[derive(Clone)]
+enum Desk {
+    /// Nobody yet.
+    Starting,
+    /// This process, which works.
+    Here(Arc<dyn Insight>),
+    /// The process that works, but for what this one knows itself.
+    Elsewhere(Arc<dyn OwnInsight>, OperatorRelay),
+}
+
+/// Paths that each process answers itself.
+const OWN_PATHS: [&str; 5] = ["/live", "/ready", "/metrics", "/reload", "/check"];
+
 /// The service behind the operator's listener.
 #[derive(Clone)]
 pub struct Admin {
-    /// Nothing while the start is under way.
-    insight: Arc<OnceLock<Arc<dyn Insight>>>,
+    desk: Arc<RwLock<Desk>>,
     start: Arc<RegistrationProgress>,
     metrics: Metrics,
 }
@@ -152,25 +178,71 @@ impl Admin {
     /// A service that is live, and tells how far the start is, until it is opened.
     pub fn starting(start: Arc<RegistrationProgress>, metrics: Metrics) -> Self {
         Self {
-            insight: Arc::default(),
+            desk: Arc::new(RwLock::new(Desk::Starting)),
             start,
             metrics,
         }
     }
 
-    /// Asks the rest of the application from now on; done once.
+    /// Asks the rest of this application from now on.
     pub fn open(&self, insight: Arc<dyn Insight>) {
-        // A second call would be a mistake of the caller, and changes nothing.
-        let _ = self.insight.set(insight);
+        *write(&self.desk) = Desk::Here(insight);
     }
 
-    async fn answer(&self, method: &Method, path: &str, query: &str) -> AdminAnswer {
-        let Some(insight) = self.insight.get() else {
-            return match (method.as_str(), path) {
-                ("GET" | "HEAD", "/live") => (StatusCode::OK, TEXT, "live\n".into()),
-                _ => failed(format!("everfeed is starting: {}", self.start)),
-            };
-        };
+    /// Hands requests to the process that works from now on, but for those that each answers itself.
+    pub fn follow(&self, own: Arc<dyn OwnInsight>, relay: OperatorRelay) {
+        *write(&self.desk) = Desk::Elsewhere(own, relay);
+    }
+
+    fn desk(&self) -> Desk {
+        read(&self.desk).clone()
+    }
+
+    /// The answer while the start is under way.
+    fn starting_answer(&self, method: &Method, path: &str) -> AdminAnswer {
+        match (method.as_str(), path) {
+            ("GET" | "HEAD", "/live") => (StatusCode::OK, TEXT, "live\n".into()),
+            _ => failed(format!("everfeed is starting: {}", self.start)),
+        }
+    }
+
+    /// The answer to a request about what each process knows itself.
+    async fn own_answer<I: OwnInsight + ?Sized>(
+        &self,
+        insight: &I,
+        method: &Method,
+        path: &str,
+    ) -> AdminAnswer {
+        match (method.as_str(), path) {
+            ("GET" | "HEAD", "/live") => done(insight.live().map(|()| "live".into())),
+            ("GET" | "HEAD", "/ready") => done(insight.ready().await.map(|()| "ready".into())),
+            ("GET" | "HEAD", "/metrics") => match insight.gauges(self.metrics.registry()).await {
+                Ok(registry) => (StatusCode::OK, OPEN_METRICS, exposition(&registry)),
+                Err(why) => failed(why),
+            },
+            ("POST", "/reload") => insight.reload().await.into_text(),
+            ("GET" | "HEAD", "/check") => match insight.check().await {
+                OperatorAnswer::Done(found) => json(Ok(found)),
+                refused => refused.into_text(),
+            },
+            _ => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                TEXT,
+                METHODS_OF_STATE.into(),
+            ),
+        }
+    }
+
+    async fn answer(
+        &self,
+        insight: &Arc<dyn Insight>,
+        method: &Method,
+        path: &str,
+        query: &str,
+    ) -> AdminAnswer {
+        if OWN_PATHS.contains(&path) {
+            return self.own_answer(&**insight, method, path).await;
+        }
         if let Some(command) = AccountCommand::read(method, path, query) {
             return match command {
                 Ok(command) => match insight.change_accounts(command).await {
@@ -194,15 +266,9 @@ impl Admin {
             };
         }
         match (method.as_str(), path) {
-            ("GET" | "HEAD", "/live") => done(insight.live().map(|()| "live".into())),
-            ("GET" | "HEAD", "/ready") => done(insight.ready().await.map(|()| "ready".into())),
             ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
                 Ok(range) => json(insight.status(range).await),
                 Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
-            },
-            ("GET" | "HEAD", "/metrics") => match insight.gauges(self.metrics.registry()).await {
-                Ok(registry) => (StatusCode::OK, OPEN_METRICS, exposition(&registry)),
-                Err(why) => failed(why),
             },
             ("GET" | "HEAD", _) if path.starts_with(EXPLAIN) => {
                 let item = parameter(query, "item");
@@ -218,11 +284,6 @@ impl Admin {
             ("POST", "/backup") => match parameter(query, "file") {
                 Some(file) if file.starts_with('/') => done(insight.back_up(&file).await),
                 _ => (StatusCode::BAD_REQUEST, TEXT, "name the file: /backup?file=/PATH\n".into()),
-            },
-            ("POST", "/reload") => insight.reload().await.into_text(),
-            ("GET" | "HEAD", "/check") => match insight.check().await {
-                OperatorAnswer::Done(found) => json(Ok(found)),
-                refused => refused.into_text(),
             },
             ("POST", path) if path.starts_with(FORGET) => {
                 let feed = percent_decode_str(&path[FORGET.len()..]).decode_utf8_lossy();
@@ -240,8 +301,8 @@ impl Admin {
             }
             (_, path) if [ACCEPT, FORGET, POLL].iter().any(|start| path.starts_with(start)) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
             (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
-            (_, "/live" | "/ready" | "/status" | "/metrics" | "/check" | "/clock/accept" | "/backup" | "/reload") => {
-                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, and POST at /clock/accept, /backup and /reload\n".into())
+            (_, "/status" | "/clock/accept" | "/backup") => {
+                (StatusCode::METHOD_NOT_ALLOWED, TEXT, METHODS_OF_STATE.into())
             }
             _ => (
                 StatusCode::NOT_FOUND,
@@ -253,6 +314,8 @@ impl Admin {
     }
 }
 
+/// The methods of paths without the name of a feed.
+const METHODS_OF_STATE: &str = "GET, and POST at /clock/accept, /backup and /reload\n";
 /// The path before the name of a feed that is explained.
 const EXPLAIN: &str = "/explain/";
 /// The path before the name of a feed whose changed URL is accepted.
@@ -261,6 +324,24 @@ const ACCEPT: &str = "/accept/";
 const POLL: &str = "/poll/";
 /// The path before the name of a feed that is forgotten.
 const FORGET: &str = "/forget/";
+
+/// The answer of the process that works.
+async fn handed_on<B>(relay: &OperatorRelay, request: Request<()>, body: B) -> Response
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    let body = match whole_body(body).await {
+        Ok(body) => body,
+        Err(refused) => {
+            let (status, _, text) = refused.respond();
+            return body::plain(status, text);
+        }
+    };
+    let (request, ()) = request.into_parts();
+    let asked = Request::from_parts(request, body);
+    let Ok(answer) = relay.clone().oneshot(asked).await;
+    answer.map(body::whole)
+}
 
 /// The answer to a request about the registry of feeds.
 async fn registry_answer<B>(
@@ -298,11 +379,19 @@ where
             let request = Request::from_parts(request, ());
             let query = request.uri().query().unwrap_or_default();
             let path = request.uri().path();
-            let (mut status, media, mut body) = match admin.insight.get() {
-                Some(insight) if RegistryCommand::is_about(path) => {
+            let (mut status, media, mut body) = match &admin.desk() {
+                Desk::Starting => admin.starting_answer(request.method(), path),
+                Desk::Here(insight) if RegistryCommand::is_about(path) => {
                     registry_answer(insight, request.clone(), body).await
                 }
-                _ => admin.answer(request.method(), path, query).await,
+                Desk::Here(insight) => admin.answer(insight, request.method(), path, query).await,
+                Desk::Elsewhere(own, _) if OWN_PATHS.contains(&path) => {
+                    admin.own_answer(&**own, request.method(), path).await
+                }
+                Desk::Elsewhere(..) if request.extensions().get::<Relayed>().is_some() => {
+                    failed("another everfeed works by now; ask again".into())
+                }
+                Desk::Elsewhere(_, relay) => return Ok(handed_on(relay, request, body).await),
             };
             let tag = (status == StatusCode::OK && request.uri().path() == "/status").then(|| {
                 AnswerValidators {
@@ -355,13 +444,12 @@ mod tests {
     use http::header::{ETAG, IF_NONE_MATCH};
     use http_body_util::BodyExt as _;
     use prometheus_client::metrics::gauge::Gauge;
-    use tower::ServiceExt as _;
 
     struct House {
         ready: Result<(), String>,
     }
 
-    impl Insight for House {
+    impl OwnInsight for House {
         fn live(&self) -> Result<(), String> {
             match &self.ready {
                 Err(why) if why.contains("room") => Err(why.clone()),
@@ -373,15 +461,29 @@ mod tests {
             Box::pin(async { self.ready.clone() })
         }
 
-        fn status(&self, _: FeedRange) -> BoxFuture<'_, Result<String, String>> {
-            Box::pin(async { Ok("{\"waiters\":3}".into()) })
-        }
-
         fn gauges(&self, mut counters: Registry) -> BoxFuture<'_, Result<Registry, String>> {
             let held = Gauge::<i64>::default();
             held.set(3);
             counters.register("held_requests", "Requests held now", held);
             Box::pin(async { Ok(counters) })
+        }
+
+        fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
+            let answer = match &self.ready {
+                Ok(()) => OperatorAnswer::Done("added    feed.blog\n".into()),
+                Err(why) => OperatorAnswer::Misconfigured(why.clone()),
+            };
+            Box::pin(async { answer })
+        }
+
+        fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
+            self.reload()
+        }
+    }
+
+    impl Insight for House {
+        fn status(&self, _: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+            Box::pin(async { Ok("{\"waiters\":3}".into()) })
         }
 
         fn explain<'a>(
@@ -398,18 +500,6 @@ mod tests {
 
         fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>> {
             Box::pin(async move { Ok(format!("{file} holds 7 values")) })
-        }
-
-        fn reload(&self) -> BoxFuture<'_, OperatorAnswer> {
-            let answer = match &self.ready {
-                Ok(()) => OperatorAnswer::Done("added    feed.blog\n".into()),
-                Err(why) => OperatorAnswer::Misconfigured(why.clone()),
-            };
-            Box::pin(async { answer })
-        }
-
-        fn check(&self) -> BoxFuture<'_, OperatorAnswer> {
-            self.reload()
         }
 
         fn accept_url<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, OperatorAnswer> {

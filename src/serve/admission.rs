@@ -149,6 +149,7 @@ impl<'a> AdmittedRequest<'a> {
         match gate.read_by_sender(self.caller.principal.as_ref(), feed.named) {
             Some(read) if read == feed.read => Ok(()),
             Some(_) => Err(Refusal::changing()),
+            None if is_there && gate.auth.is_unheard() => Err(Refusal::unheard()),
             None if is_there => Err(self.context.unauthenticated(self.request)),
             None => Ok(()),
         }
@@ -325,6 +326,7 @@ impl ServeContext {
             AuthVerdict::Refused => Err(refused()),
             AuthVerdict::SlowDown { secs } => Err(Refusal::slow_down(secs)),
             AuthVerdict::Busy => Err(Refusal::busy()),
+            AuthVerdict::Unheard => Err(Refusal::unheard()),
         }
     }
 

@@ -229,6 +229,14 @@ impl Refusal {
         }
     }
 
+    /// 503: who may read a private feed is kept in a store that cannot be reached.
+    pub(super) fn unheard() -> Self {
+        Self::for_now(
+            "everfeed cannot reach its store, so it cannot check who may read this. Try again after the time in Retry-After",
+            BUSY_SECS,
+        )
+    }
+
     /// 503: too many requests are held already.
     pub(super) fn busy() -> Self {
         Self {

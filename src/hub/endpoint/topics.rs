@@ -411,7 +411,9 @@ impl Hub {
         match auth.check(&credentials, sender.address).await {
             AuthVerdict::Known(principal) => Ok(Some(principal)),
             AuthVerdict::SlowDown { secs } => Err(slow_down(Duration::from_secs(secs))),
-            AuthVerdict::Busy => Err(HubAnswer::busy("the hub is very busy")),
+            AuthVerdict::Busy | AuthVerdict::Unheard => {
+                Err(HubAnswer::busy("the hub is very busy"))
+            }
             AuthVerdict::Refused | AuthVerdict::Anonymous => {
                 Err(RefusedForm::UnknownTopic("there is no such feed").into())
             }

@@ -207,8 +207,18 @@ fn check_media_type(request: &Parts, wanted: &str) -> Result<(), RegistryAnswer>
     ))
 }
 
-/// Reads a body whole.
+/// Reads a body that is text.
 async fn read_text<B>(body: B) -> Result<String, RegistryAnswer>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    let whole = whole_body(body).await?;
+    String::from_utf8(whole.into())
+        .map_err(|_| RegistryAnswer::refused(StatusCode::BAD_REQUEST, "the body is not UTF-8"))
+}
+
+/// Reads a body whole.
+pub(super) async fn whole_body<B>(body: B) -> Result<Bytes, RegistryAnswer>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
@@ -219,8 +229,7 @@ where
         RegistryAnswer::refused(StatusCode::REQUEST_TIMEOUT, why)
     };
     match in_time.map_err(slow)? {
-        Ok(whole) => String::from_utf8(whole.to_bytes().into())
-            .map_err(|_| RegistryAnswer::refused(StatusCode::BAD_REQUEST, "the body is not UTF-8")),
+        Ok(whole) => Ok(whole.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             let why = format!("the body may have {BODY_BYTES_MAX} bytes at most");
             Err(RegistryAnswer::refused(StatusCode::PAYLOAD_TOO_LARGE, why))

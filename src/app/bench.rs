@@ -1,0 +1,70 @@
+//! The things by which work is begun, and its beginning; not what it does.
+
+use super::{
+    doors::Listening,
+    insight::Overview,
+    reload::Reloader,
+    wiring::Wiring,
+    workplace::{Work, WorkTasks, Workplace},
+};
+use crate::{acme::CertificateWatch, readers::Readers, serve::context::ServeContext};
+use anyhow::Context as _;
+use std::sync::Arc;
+
+/// The things that stay while work comes and goes, and by which it is begun.
+pub(super) struct Bench {
+    pub(super) wiring: Wiring,
+    pub(super) readers: Arc<Readers>,
+    pub(super) context: Arc<ServeContext>,
+    pub(super) listening: Listening,
+    pub(super) reloader: Arc<Reloader>,
+    pub(super) workplace: Workplace,
+    /// The certificate that everfeed gets itself.
+    pub(super) certificate: Option<CertificateWatch>,
+    pub(super) started_at: String,
+}
+
+impl Bench {
+    /// Begins to work with the feeds of the catalog, which are registered. An error leaves nothing
+    /// running.
+    pub(super) async fn begin(&self) -> anyhow::Result<Overview> {
+        let wiring = &self.wiring;
+        let upstream = wiring.upstream()?;
+        let poller = wiring.poller(upstream.clone()).await?;
+        let groups = wiring.groups().await?;
+        let own = wiring.own_places(&self.context, &self.listening);
+        let hub = wiring.hub(&self.readers, own)?;
+        let started = hub.start(&wiring.config.webhook).await;
+        started.context("the stored subscriptions")?;
+        let xmpp = wiring.xmpp(&self.readers)?;
+        let overview = Overview {
+            explainer: wiring.explainer(),
+            notify: wiring.notify.clone(),
+            poller: poller.clone(),
+            hub: hub.clone(),
+            xmpp: xmpp.clone(),
+            waiters: self.context.waiters.clone(),
+            reloader: self.reloader.clone(),
+            accounts: wiring.account_desk(),
+            certificate: self.certificate.clone(),
+            site_faults: wiring.site_faults.clone(),
+            started_at: self.started_at.clone(),
+        };
+        let tasks = WorkTasks::default();
+        for watch in wiring.site_watches(&upstream, &self.reloader) {
+            tasks.run(|stop| watch.run(stop));
+        }
+        tasks.run(|stop| groups.run(stop));
+        if let Some(xmpp) = xmpp {
+            tasks.run(|stop| xmpp.run(stop));
+        }
+        let polling = poller.clone();
+        tasks.run(|stop| async move {
+            if let Err(error) = polling.run(stop).await {
+                tracing::error!(error = %error, "Polling ended: {error}");
+            }
+        });
+        self.workplace.put(Work { poller, hub, tasks });
+        Ok(overview)
+    }
+}

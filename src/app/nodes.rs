@@ -1,0 +1,266 @@
+//! This process among those that share its store: it takes up work and lets go of it, follows what
+//! the others change, and answers for them while it works. Not how the others are heard.
+
+use super::{
+    accounts,
+    bench::Bench,
+    insight::Following,
+    relay::{Door, Letter, Relay, reply_words},
+    workplace::Workplace,
+};
+use crate::{
+    edge::body,
+    serve::admin::{Admin, Relayed},
+    store::{Duty, Moves, NodeFace, Nodes, Question},
+};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, MissedTickBehavior},
+};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+/// Time that pushes and polls have to end when another process has taken over: what they would
+/// store is refused.
+const LOST_MAX: Duration = Duration::from_secs(1);
+
+/// Time for which private answers go on while the store is away: a revocation cannot arrive.
+const PRIVATE_MAX: Duration = Duration::from_secs(10);
+
+/// Time between two looks at the store.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Bytes of an answer to the operator at most that goes to another process.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// The shifts of a process that shares its store.
+pub(super) struct Shifts {
+    bench: Arc<Bench>,
+    admin: Admin,
+    duty: watch::Receiver<Duty>,
+    moves: mpsc::Receiver<Moves>,
+    questions: mpsc::Receiver<Question>,
+    /// What was told and could not be followed yet.
+    behind: Behind,
+    /// Since when the store is away.
+    away_since: Option<Instant>,
+}
+
+/// Changes of others that are not read yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Behind {
+    catalog: bool,
+    accounts: bool,
+}
+
+/// The duty with which a process begins. One that is alone works.
+pub(super) fn first_duty(nodes: Option<&Nodes>) -> Duty {
+    nodes.map_or(Duty::Working, |nodes| *nodes.duty().borrow())
+}
+
+/// Says who this process is.
+pub(super) fn face(bench: &Bench) -> NodeFace {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = match host.trim() {
+        "" => "everfeed",
+        host => host,
+    };
+    let server = &bench.wiring.config.server;
+    NodeFace {
+        name: format!("{host}:{}", bench.listening.address().port()),
+        public_url: server.public_url.to_string(),
+        prefix: server.prefix.clone(),
+    }
+}
+
+impl Shifts {
+    /// Shifts over this bench; `None` for a process that is alone.
+    pub(super) fn of(bench: Arc<Bench>, admin: Admin, nodes: &Nodes) -> Option<Self> {
+        Some(Self {
+            duty: nodes.duty(),
+            moves: nodes.take_moves()?,
+            questions: nodes.take_questions()?,
+            bench,
+            admin,
+            behind: Behind::default(),
+            away_since: None,
+        })
+    }
+
+    /// Works and follows by turns until `stop`.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let wants_work = *self.duty.borrow_and_update() == Duty::Working;
+            let works = self.workplace().work().is_some();
+            match (wants_work, works) {
+                (true, false) => self.take_up().await,
+                (false, true) => self.let_go().await,
+                _ => {}
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                changed = self.duty.changed() => if changed.is_err() { return },
+                Some(moves) = self.moves.recv() => self.follow(moves).await,
+                Some(question) = self.questions.recv() => self.answer(question),
+                _ = look.tick() => {
+                    self.look_at_store();
+                    self.catch_up().await;
+                }
+            }
+        }
+    }
+
+    // Decides: How long are private feeds served while the store is away?
+    /// Looks whether the store is away for so long that nobody is known any more.
+    fn look_at_store(&mut self) {
+        let is_away = self.bench.wiring.store.condition().outage().is_some();
+        let since = is_away.then(|| self.away_since.unwrap_or_else(Instant::now));
+        self.away_since = since;
+        let is_heard = since.is_none_or(|since| since.elapsed() < PRIVATE_MAX);
+        self.bench.wiring.gate.auth.hear(is_heard);
+    }
+
+    fn workplace(&self) -> &Workplace {
+        &self.bench.workplace
+    }
+
+    /// Begins to work. What the others changed before is known first.
+    async fn take_up(&mut self) {
+        while let Ok(moves) = self.moves.try_recv() {
+            self.follow(moves).await;
+        }
+        self.behind.accounts = true;
+        self.catch_up().await;
+        let bench = &self.bench;
+        let turn = bench.reloader.turn().await;
+        let begun = match bench.reloader.register_again(&turn).await {
+            Ok(()) => bench.begin().await,
+            Err(error) => Err(error.into()),
+        };
+        drop(turn);
+        match begun {
+            Ok(overview) => {
+                self.behind = Behind::default();
+                self.admin.open(Arc::new(overview));
+                tracing::info!("This everfeed works from now on: it polls and pushes");
+            }
+            Err(error) => {
+                let secs = LOOK_EVERY.as_secs();
+                tracing::error!("Work could not be begun, will try again in {secs} s: {error:#}");
+            }
+        }
+    }
+
+    /// Ends the work, which another process has taken over.
+    async fn let_go(&mut self) {
+        tracing::warn!("Another everfeed works from now on; this one serves");
+        self.open_following();
+        self.workplace().end(LOST_MAX).await;
+        self.behind = Behind {
+            catalog: true,
+            accounts: true,
+        };
+        self.catch_up().await;
+    }
+
+    /// Answers the operator as a process that follows.
+    pub(super) fn open_following(&self) {
+        let bench = &self.bench;
+        let relay = Relay(bench.wiring.store.clone());
+        let relay = tower::service_fn(move |request: Request<Bytes>| {
+            let relay = relay.clone();
+            async move { Ok(relay.operator(&request).await) }
+        });
+        let following = Following {
+            store: bench.wiring.store.clone(),
+            reloader: bench.reloader.clone(),
+            waiters: bench.context.waiters.clone(),
+        };
+        self.admin.follow(
+            Arc::new(following),
+            tower::util::BoxCloneSyncService::new(relay),
+        );
+    }
+
+    /// Takes in what another process changed.
+    async fn follow(&mut self, moves: Moves) {
+        if self.workplace().work().is_some() {
+            // What this process commits it announces itself, and nobody else commits.
+            return;
+        }
+        for (feed, head) in moves.feeds {
+            self.bench.wiring.notify.moved(feed, head);
+        }
+        self.behind.catalog |= moves.catalog;
+        self.behind.accounts |= moves.accounts;
+        self.catch_up().await;
+    }
+
+    /// Reads what is not read yet of the changes of others.
+    async fn catch_up(&mut self) {
+        let bench = &self.bench;
+        if self.behind.accounts {
+            match accounts::stored(&*bench.wiring.store).await {
+                Ok(accounts) => {
+                    bench.wiring.gate.auth.publish(accounts);
+                    self.behind.accounts = false;
+                }
+                Err(error) => tracing::debug!("The users could not be read: {error}"),
+            }
+        }
+        if self.behind.catalog && self.workplace().work().is_none() {
+            match bench.reloader.follow().await {
+                Ok(()) => self.behind.catalog = false,
+                Err(error) => tracing::debug!("The feeds could not be read: {error}"),
+            }
+        }
+    }
+
+    /// Answers a question of a process that follows, while everything goes on.
+    fn answer(&self, question: Question) {
+        let (bench, admin) = (self.bench.clone(), self.admin.clone());
+        tokio::spawn(async move {
+            // Dropped without an answer it tells that none comes.
+            if let Some(answer) = answer_to(&bench, admin, &question.words).await {
+                let _ = question.answer.send(reply_words(&answer));
+            }
+        });
+    }
+}
+
+/// The answer to the words of another process; `None` where this one does not work, or does not
+/// understand them.
+async fn answer_to(bench: &Bench, admin: Admin, words: &[u8]) -> Option<Response<Bytes>> {
+    let letter = Letter::read(words)?;
+    let mut request = letter.request()?;
+    let work = bench.workplace.work()?;
+    match letter.door {
+        Door::Hub => {
+            if let Some(sender) = letter.sender() {
+                let Some(known) = bench.wiring.gate.auth.principal(sender) else {
+                    let mut answer = Response::new(Bytes::from_static(b"who are you?\n"));
+                    *answer.status_mut() = StatusCode::UNAUTHORIZED;
+                    return Some(answer);
+                };
+                request.extensions_mut().insert(known);
+            }
+            Some(work.hub.handle(request, letter.client).await)
+        }
+        Door::Operator => {
+            let mut request = request.map(body::whole);
+            request.extensions_mut().insert(Relayed);
+            let answer: BoxFuture<'static, _> = Box::pin(admin.oneshot(request));
+            let (head, body) = answer.await.ok()?.into_parts();
+            let body = body.collect().await.ok()?.to_bytes();
+            (body.len() <= ANSWER_BYTES_MAX).then(|| Response::from_parts(head, body))
+        }
+    }
+}

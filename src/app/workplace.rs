@@ -1,0 +1,91 @@
+//! The work of a process: polls, pushes, groups, sites, XMPP. A process that shares its store with
+//! others has it now and then, any other one has it from its start to its end. Not how it begins.
+
+use crate::{
+    feed::record::FeedNo,
+    hub::Hub,
+    ingest::Poller,
+    locks::{read, write},
+    serve::fresh_looks::FreshLooks,
+};
+use futures_util::future::BoxFuture;
+use std::{
+    sync::{Arc, RwLock},
+    time::Duration,
+};
+use tokio::time::timeout;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// The work of this process, while it has it. Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Workplace(Arc<RwLock<Option<Arc<Work>>>>);
+
+/// The parts that work, and their tasks.
+pub(super) struct Work {
+    pub(super) poller: Poller,
+    pub(super) hub: Arc<Hub>,
+    pub(super) tasks: WorkTasks,
+}
+
+/// The tasks of work, which run until they are told to stop.
+#[derive(Default)]
+pub(super) struct WorkTasks {
+    stop: CancellationToken,
+    running: TaskTracker,
+}
+
+impl WorkTasks {
+    /// Runs a task, which ends soon after the token is cancelled.
+    pub(super) fn run<F>(&self, task: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.running.spawn(task(self.stop.clone()));
+    }
+
+    /// Stops all, and waits for them within that time.
+    async fn stop(&self, within: Duration) {
+        self.stop.cancel();
+        self.running.close();
+        if timeout(within, self.running.wait()).await.is_err() {
+            tracing::warn!(
+                "Some polls were cut off: they did not end within {} s",
+                within.as_secs()
+            );
+        }
+    }
+}
+
+impl Workplace {
+    /// The work, while this process has it.
+    pub(super) fn work(&self) -> Option<Arc<Work>> {
+        read(&self.0).clone()
+    }
+
+    /// Puts work in place.
+    pub(super) fn put(&self, work: Work) {
+        *write(&self.0) = Some(Arc::new(work));
+    }
+
+    /// Ends the work, if there is any: pushes and polls under way come to their end within that
+    /// time, or are cut off.
+    pub(super) async fn end(&self, within: Duration) {
+        let work = write(&self.0).take();
+        if let Some(work) = work {
+            tokio::join!(work.tasks.stop(within), work.hub.shutdown(within));
+        }
+    }
+}
+
+// Limit: a process that follows asks no origin for a reader of an old feed. It gives the copy that
+// the one that works keeps by its polls.
+impl FreshLooks for Workplace {
+    fn is_wanted(&self, feed: FeedNo, fresh_secs: u64) -> bool {
+        self.work()
+            .is_some_and(|work| work.poller.wants_look(feed, fresh_secs))
+    }
+
+    fn look(&self, feed: FeedNo, fresh_secs: u64) -> Option<BoxFuture<'static, ()>> {
+        self.work()?.poller.look(feed, fresh_secs)
+    }
+}
