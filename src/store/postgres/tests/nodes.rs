@@ -27,7 +27,7 @@ fn node(database: &DatabaseUrl) -> Postgres {
     open_node(database, clock(), WakeMode::Notify)
 }
 
-fn duty(node: &Postgres) -> Duty {
+pub(super) fn duty(node: &Postgres) -> Duty {
     *node.nodes().unwrap().duty().borrow()
 }
 
@@ -345,7 +345,7 @@ async fn one_process_alone_and_several_together_keep_each_other_out() {
     assert_eq!(duty(&node(&database)), Duty::Working);
 }
 
-async fn is_sound(node: &Postgres) {
+pub(super) async fn is_sound(node: &Postgres) {
     until("it is there", async || node.condition().outage().is_none()).await;
 }
 
