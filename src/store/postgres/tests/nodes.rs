@@ -421,6 +421,27 @@ async fn a_database_that_lost_commits_has_all_feeds_begin_one_new_generation() {
 }
 
 #[tokio::test]
+async fn whoever_puts_a_database_back_says_so_and_all_feeds_begin_a_new_generation() {
+    let database = fresh_database();
+    let before = node(&database);
+    let feed = before.register("blog", NAMESPACE).await.unwrap();
+    let receipt = before.commit(commit(&feed, vec![add(1)])).await.unwrap();
+    assert_eq!(before.restored(), None);
+    let begin = || Postgres::begin_generations(&database, clock());
+    let refused = on_a_thread(begin).unwrap_err();
+    assert!(
+        refused.to_string().contains("another everfeed serves"),
+        "{refused}"
+    );
+    before.close().await.unwrap();
+    on_a_thread(begin).unwrap();
+    let after = node(&database);
+    let lineage = after.feed(feed.no).await.unwrap().lineage;
+    assert!(lineage.generation() > receipt.feed.last_t, "{lineage:?}");
+    until("it is told", async || after.restored().is_some()).await;
+}
+
+#[tokio::test]
 async fn an_election_whose_commit_is_cut_is_held_again() {
     let server = PostgresServer::start();
     let cutter = Cutter::before(server.folder());
