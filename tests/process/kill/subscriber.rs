@@ -26,8 +26,12 @@ pub(crate) struct Chain {
     pub(crate) is_subscribed: bool,
     /// Pushes after the end.
     pub(crate) unasked: usize,
+    /// Confirmed subscriptions. Each may begin at the beginning once.
+    confirmed: usize,
+    begun: usize,
     last: Option<(String, String)>,
-    prevs: BTreeSet<String>,
+    /// Cursors before and behind each push.
+    received: Vec<(String, String)>,
     was_denied: bool,
     pub(crate) faults: Vec<String>,
 }
@@ -78,6 +82,7 @@ fn answer(asked: &Asked, chains: &mut BTreeMap<String, Chain>) -> Answer {
         let fields: BTreeMap<_, _> = url::form_urlencoded::parse(query.as_bytes()).collect();
         let field = |name: &str| fields.get(name).map(|value| value.to_string());
         chain.is_subscribed = field("hub.mode").is_some_and(|mode| mode == "subscribe");
+        chain.confirmed += usize::from(chain.is_subscribed);
         return ok("text/plain", field("hub.challenge").unwrap_or_default());
     }
     let denied = chain.take(&asked.body, asked.header("x-hub-signature"));
@@ -108,6 +113,8 @@ impl Chain {
         self.pushes += 1;
         self.unasked += usize::from(!self.is_subscribed);
         self.cursors.extend([prev.clone(), last.clone()]);
+        let is_known = self.received.iter().any(|(known, _)| *known == prev);
+        self.received.push((prev.clone(), last.clone()));
         match &self.last {
             Some((_, known)) if prev == *known => {}
             Some((known, _)) if prev == *known => {
@@ -116,16 +123,19 @@ impl Chain {
                     self.strays.push(Instant::now());
                 }
             }
+            _ if prev.is_empty() && self.begun < self.confirmed => self.begun += 1,
             None => {}
-            Some(_) if self.prevs.contains(&prev) => {
+            Some(_) if is_known => {
                 self.strays.push(Instant::now());
                 self.outdated += 1;
                 return false;
             }
-            Some(known) => self.faults.push(format!("prev {prev} follows {known:?}")),
+            Some(_) => {
+                let before = self.received.iter().rev().take(6).rev();
+                self.faults.push(format!("a push is missing in {before:?}"));
+            }
         }
         self.mirror.apply(&page);
-        self.prevs.insert(prev.clone());
         self.last = Some((prev, last));
         self.was_denied = self.pushes.is_multiple_of(DENY_EVERY);
         self.was_denied
