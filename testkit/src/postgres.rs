@@ -29,8 +29,8 @@ wait
 [ -e "$folder/keep" ] || rm -rf "$folder"
 "#;
 
-/// The line of the log by which it says that it takes connections.
-const READY: &str = "database system is ready to accept connections";
+/// The line of the log by which it says that it takes connections, a standby those that read.
+const READY: &str = "database system is ready to accept";
 
 /// A server of PostgreSQL.
 pub struct PostgresServer {
@@ -75,6 +75,25 @@ impl PostgresServer {
         (server, port)
     }
 
+    /// Serves a standby of this one, which follows it and takes no changes until it is promoted.
+    pub fn start_standby(&self) -> Self {
+        let mut standby = Self::made();
+        let copied = as_user(&programs().join("pg_basebackup"))
+            .args(["-U", "everfeed", "-R", "-X", "stream", "-c", "fast", "-N"])
+            .arg("-h")
+            .arg(&self.folder)
+            .arg("-D")
+            .arg(standby.folder.join("data"))
+            .current_dir(&standby.folder)
+            .output()
+            .unwrap();
+        assert!(copied.status.success(), "{copied:?}");
+        // A standby knows no isolation that is stricter.
+        standby.settings = vec!["default_transaction_isolation=repeatable read".to_owned()];
+        standby.start_again();
+        standby
+    }
+
     fn made() -> Self {
         let folder = TempDir::with_prefix("everfeed-pg").unwrap().keep();
         give_to_user(&folder);
@@ -100,20 +119,7 @@ impl PostgresServer {
     pub fn start_again(&mut self) {
         let _ = fs::remove_file(self.folder.join("keep"));
         let times_ready = self.times_ready();
-        let mut command = if is_root() {
-            // PostgreSQL refuses root.
-            let mut command = Command::new("setpriv");
-            command.args([
-                "--reuid=postgres",
-                "--regid=postgres",
-                "--clear-groups",
-                "sh",
-            ]);
-            command
-        } else {
-            Command::new("sh")
-        };
-        let child = command
+        let child = as_user("sh".as_ref())
             .args(["-c", SERVED, "sh"])
             .arg(programs())
             .arg(&self.folder)
@@ -174,6 +180,17 @@ fn give_to_user(path: &Path) {
         let (user, group) = user_of("postgres");
         chown(path, Some(user), Some(group)).unwrap();
     }
+}
+
+/// A program that runs as the user of PostgreSQL, which refuses root.
+fn as_user(program: &Path) -> Command {
+    if !is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]);
+    command.arg(program);
+    command
 }
 
 fn is_root() -> bool {
