@@ -29,7 +29,7 @@ wait
 [ -e "$folder/keep" ] || rm -rf "$folder"
 "#;
 
-/// The line of the log by which it says that it takes connections, a standby those that read.
+/// The line of the log by which it says that it takes connections; a standby says more of them.
 const READY: &str = "database system is ready to accept";
 
 /// A server of PostgreSQL.
@@ -75,23 +75,31 @@ impl PostgresServer {
         (server, port)
     }
 
-    /// Serves a standby of this one, which follows it and takes no changes until it is promoted.
-    pub fn start_standby(&self) -> Self {
-        let mut standby = Self::made();
-        let copied = as_user(&programs().join("pg_basebackup"))
-            .args(["-U", "everfeed", "-R", "-X", "stream", "-c", "fast", "-N"])
-            .arg("-h")
-            .arg(&self.folder)
+    /// A standby of a server that serves, which follows it from now on.
+    pub fn standby_of(primary: &Self) -> Self {
+        let mut server = Self::made();
+        let mut command = as_user(&programs().join("pg_basebackup").display().to_string());
+        let copied = command
+            .args(["-R", "-X", "stream", "-c", "fast", "-U", "everfeed", "-h"])
+            .arg(&primary.folder)
             .arg("-D")
-            .arg(standby.folder.join("data"))
-            .current_dir(&standby.folder)
+            .arg(server.folder.join("data"))
+            .current_dir(&server.folder)
             .output()
             .unwrap();
         assert!(copied.status.success(), "{copied:?}");
-        // A standby knows no isolation that is stricter.
-        standby.settings = vec!["default_transaction_isolation=repeatable read".to_owned()];
-        standby.start_again();
-        standby
+        // A standby refuses to be asked in the other one.
+        let isolation = "default_transaction_isolation=read committed";
+        server.settings = vec![isolation.to_owned()];
+        server.start_again();
+        server
+    }
+
+    /// The URL of the database of whichever of two servers takes changes.
+    pub fn url_with(&self, other: &Self) -> String {
+        let socket = |server: &Self| server.folder.display().to_string().replace('/', "%2F");
+        let (one, two) = (socket(self), socket(other));
+        format!("postgresql://everfeed@{one},{two}/postgres")
     }
 
     fn made() -> Self {
@@ -119,7 +127,7 @@ impl PostgresServer {
     pub fn start_again(&mut self) {
         let _ = fs::remove_file(self.folder.join("keep"));
         let times_ready = self.times_ready();
-        let child = as_user("sh".as_ref())
+        let child = as_user("sh")
             .args(["-c", SERVED, "sh"])
             .arg(programs())
             .arg(&self.folder)
@@ -174,16 +182,8 @@ impl Drop for PostgresServer {
     }
 }
 
-/// Gives a file or a folder to the user that PostgreSQL runs as.
-fn give_to_user(path: &Path) {
-    if is_root() {
-        let (user, group) = user_of("postgres");
-        chown(path, Some(user), Some(group)).unwrap();
-    }
-}
-
-/// A program that runs as the user of PostgreSQL, which refuses root.
-fn as_user(program: &Path) -> Command {
+/// A program, run as the user of PostgreSQL, which refuses root.
+fn as_user(program: &str) -> Command {
     if !is_root() {
         return Command::new(program);
     }
@@ -191,6 +191,76 @@ fn as_user(program: &Path) -> Command {
     command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]);
     command.arg(program);
     command
+}
+
+/// A pgbouncer before a server, which parts its connections at the end of each transaction.
+pub struct Pooler {
+    folder: TempDir,
+    serving: Child,
+}
+
+/// The settings of one; `%` is the folder of the server, `@` its own.
+const POOLED: &str = "[databases]
+postgres = host=% port=5432 user=everfeed dbname=postgres
+[pgbouncer]
+listen_port = 6432
+unix_socket_dir = @
+auth_type = any
+pool_mode = transaction
+max_client_conn = 300
+default_pool_size = 60
+ignore_startup_parameters = extra_float_digits
+logfile = @/log
+pidfile = @/pid
+";
+
+impl Pooler {
+    /// Serves before a server. Panics where pgbouncer is not installed.
+    pub fn before(server: &PostgresServer) -> Self {
+        let folder = TempDir::with_prefix("everfeed-pooler").unwrap();
+        give_to_user(folder.path());
+        let settings = POOLED
+            .replace('%', &server.folder.display().to_string())
+            .replace('@', &folder.path().display().to_string());
+        let path = folder.path().join("pgbouncer.ini");
+        fs::write(&path, settings).unwrap();
+        give_to_user(&path);
+        let serving = as_user("pgbouncer")
+            .args(["-q".as_ref(), path.as_os_str()])
+            .current_dir(&folder)
+            .spawn()
+            .expect("pgbouncer is not installed: tests/run installs it");
+        let pooler = Self { folder, serving };
+        for _ in 0..400 {
+            if pooler.folder.path().join(".s.PGSQL.6432").exists() {
+                return pooler;
+            }
+            thread::sleep(Duration::from_millis(25));
+        }
+        panic!("pgbouncer does not start");
+    }
+
+    /// The URL of the database behind it.
+    pub fn url(&self) -> String {
+        let socket = self.folder.path().display().to_string().replace('/', "%2F");
+        format!("postgresql://everfeed@{socket}:6432/postgres")
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.serving.kill();
+        let _ = self.serving.wait();
+    }
+}
+
+/// Gives a file or a folder to the user that PostgreSQL runs as.
+fn give_to_user(path: &Path) {
+    if is_root() {
+        let (user, group) = user_of("postgres");
+        chown(path, Some(user), Some(group)).unwrap();
+    }
 }
 
 fn is_root() -> bool {

@@ -28,6 +28,8 @@ use std::{
 use testkit::{postgres::PostgresServer, wait::until};
 
 mod nodes;
+mod pooler;
+mod standby;
 
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))

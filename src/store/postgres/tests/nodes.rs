@@ -27,11 +27,11 @@ fn node(database: &DatabaseUrl) -> Postgres {
     open_node(database, clock(), WakeMode::Notify)
 }
 
-fn duty(node: &Postgres) -> Duty {
+pub(super) fn duty(node: &Postgres) -> Duty {
     *node.nodes().unwrap().duty().borrow()
 }
 
-async fn works(node: &Postgres) {
+pub(super) async fn works(node: &Postgres) {
     until("it works", async || duty(node) == Duty::Working).await;
 }
 
@@ -149,15 +149,15 @@ async fn next(moves: &mut mpsc::Receiver<Moves>) -> Moves {
 }
 
 /// What a node was told so far.
-struct Told(mpsc::Receiver<Moves>, HashMap<FeedNo, Head>);
+pub(super) struct Told(mpsc::Receiver<Moves>, HashMap<FeedNo, Head>);
 
 impl Told {
-    fn of(node: &Postgres) -> Self {
+    pub(super) fn of(node: &Postgres) -> Self {
         Self(node.nodes().unwrap().take_moves().unwrap(), HashMap::new())
     }
 
     /// Waits until a feed is told as another node has it.
-    async fn comes_to(&mut self, feed: FeedNo, node: &Postgres) {
+    pub(super) async fn comes_to(&mut self, feed: FeedNo, node: &Postgres) {
         let head = node.feed(feed).await.unwrap().head();
         while self.1.get(&feed) != Some(&head) {
             self.1.extend(next(&mut self.0).await.feeds);
@@ -345,7 +345,7 @@ async fn one_process_alone_and_several_together_keep_each_other_out() {
     assert_eq!(duty(&node(&database)), Duty::Working);
 }
 
-async fn is_sound(node: &Postgres) {
+pub(super) async fn is_sound(node: &Postgres) {
     until("it is there", async || node.condition().outage().is_none()).await;
 }
 
@@ -418,80 +418,6 @@ async fn a_database_that_lost_commits_has_all_feeds_begin_one_new_generation() {
     works(other).await;
     let lineage = other.feed(lost.no).await.unwrap().lineage;
     assert_eq!(lineage.lost.len(), 1, "{lineage:?}");
-}
-
-/// The primary of two nodes goes, and its standby is promoted: with the last commits, as one that is
-/// synchronous, or without them.
-async fn check_promotion(has_all: bool) {
-    let mut primary = PostgresServer::start();
-    let mut standby = primary.start_standby();
-    let socket =
-        |server: &PostgresServer| server.folder().display().to_string().replace('/', "%2F");
-    let hosts = format!("{},{}", socket(&primary), socket(&standby));
-    let database = DatabaseUrl::new(format!("postgresql://everfeed@{hosts}/postgres"));
-    let (first, second) = (node(&database), node(&database));
-    let mut told = Told::of(&second);
-    let feed = first.register("blog", NAMESPACE).await.unwrap();
-    let receipt = first.commit(commit(&feed, vec![add(1)])).await.unwrap();
-    let caught_up = async |standby: &PostgresServer| {
-        let at = primary.ask("SELECT pg_current_wal_lsn()");
-        let has_come = format!("SELECT pg_last_wal_replay_lsn() >= '{at}'");
-        until("it follows", async || standby.ask(&has_come) == "t").await;
-    };
-    caught_up(&standby).await;
-    if !has_all {
-        standby.end();
-    }
-    let receipt = first
-        .commit(commit(&receipt.feed, vec![add(2)]))
-        .await
-        .unwrap();
-    told.comes_to(feed.no, &first).await;
-    if has_all {
-        caught_up(&standby).await;
-    }
-    primary.end();
-    if !has_all {
-        standby.start_again();
-    }
-    standby.ask("SELECT pg_promote()");
-    let nodes = [&first, &second];
-    until("they go on", async || {
-        let none_away = nodes.iter().all(|node| node.condition().outage().is_none());
-        let all_told = nodes.iter().all(|node| node.restored().is_some());
-        none_away && (has_all || all_told) && nodes.iter().any(|node| duty(node) == Duty::Working)
-    })
-    .await;
-    let worker = nodes.into_iter().find(|node| duty(node) == Duty::Working);
-    let record = worker.unwrap().feed(feed.no).await.unwrap();
-    assert_eq!(record.items.total, if has_all { 2 } else { 1 });
-    assert_eq!(
-        record.lineage.lost.len(),
-        usize::from(!has_all),
-        "{record:?}"
-    );
-    let next = worker
-        .unwrap()
-        .commit(commit(&record, vec![add(3)]))
-        .await
-        .unwrap();
-    assert!(next.feed.last_t > receipt.feed.last_t);
-    if duty(&second) == Duty::Following {
-        told.comes_to(feed.no, &first).await;
-    }
-    for node in nodes {
-        assert_eq!(node.restored().is_some(), !has_all);
-    }
-}
-
-#[tokio::test]
-async fn a_standby_that_has_all_commits_is_taken_for_what_was_there() {
-    check_promotion(true).await;
-}
-
-#[tokio::test]
-async fn a_standby_that_lacks_commits_has_all_feeds_begin_one_new_generation() {
-    check_promotion(false).await;
 }
 
 #[tokio::test]
