@@ -114,6 +114,8 @@ mod sites;
 
 mod registry;
 
+mod sealed;
+
 mod row_moves;
 
 #[cfg(test)]

@@ -46,12 +46,13 @@ pub(super) struct MovesToTell {
     feeds: HashMap<FeedNo, Head>,
     catalog: bool,
     accounts: bool,
+    sealed: bool,
 }
 
 impl MovesToTell {
     /// True when there is nothing to tell.
     pub(super) fn is_empty(&self) -> bool {
-        self.feeds.is_empty() && !self.catalog && !self.accounts
+        self.feeds.is_empty() && !self.catalog && !self.accounts && !self.sealed
     }
 
     /// All of it, at once.
@@ -60,11 +61,13 @@ impl MovesToTell {
             feeds,
             catalog,
             accounts,
+            sealed,
         } = std::mem::take(self);
         Moves {
             feeds: feeds.into_iter().collect(),
             catalog,
             accounts,
+            sealed,
         }
     }
 }
@@ -78,6 +81,7 @@ pub(super) struct SweepPlace {
     is_all_due: bool,
     catalog: i64,
     accounts: i64,
+    sealed: i64,
 }
 
 impl SweepPlace {
@@ -104,6 +108,7 @@ impl SweepPlace {
         if self.since.is_some() {
             moves.catalog |= self.catalog != numbers.catalog;
             moves.accounts |= self.accounts != numbers.accounts;
+            moves.sealed |= self.sealed != numbers.sealed;
         }
         // What moves while all are read is found again by the next look.
         if self.is_all_due || answers[1].len() >= MOVED_AT_ONCE {
@@ -115,6 +120,7 @@ impl SweepPlace {
         self.since = Some(numbers.since);
         self.catalog = numbers.catalog;
         self.accounts = numbers.accounts;
+        self.sealed = numbers.sealed;
         Ok(numbers.look)
     }
 }
@@ -124,6 +130,7 @@ struct LookNumbers {
     since: String,
     catalog: i64,
     accounts: i64,
+    sealed: i64,
     look: NodeLook,
 }
 
@@ -134,6 +141,7 @@ impl LookNumbers {
             since: column(row, 0)?,
             catalog: column(row, 4)?,
             accounts: column(row, 5)?,
+            sealed: column(row, 7)?,
             look: NodeLook {
                 epoch: column(row, 1)?,
                 beat: column(row, 2)?,
@@ -151,11 +159,12 @@ fn numbers_asked() -> SqlStatement {
     // The lock is shared by all who look, and let go of with the transaction.
     SqlStatement::new(format!(
         "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, {epoch}, {}, {}, {}, {}, \
-         pg_try_advisory_xact_lock_shared({before}{epoch}{behind})",
+         pg_try_advisory_xact_lock_shared({before}{epoch}{behind}), {}",
         number("beat"),
         number("running"),
         number("catalog"),
         number("accounts"),
+        number("sealed"),
     ))
 }
 
