@@ -78,6 +78,8 @@ mod bench;
 
 mod relay;
 
+mod looks;
+
 mod nodes;
 
 mod accounts;

@@ -11,7 +11,10 @@ use crate::{
 use hints::HintBudget;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::{Arc, Mutex, RwLock},
+    sync::{
+        Arc, Mutex, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::sync::{Notify as Bell, watch};
 
@@ -31,6 +34,8 @@ pub struct Notify {
     delays: RwLock<Option<Arc<dyn HintDelays>>>,
     /// Times that a document was kept of each feed that is served at its own address.
     documents: RwLock<HashMap<FeedNo, u64>>,
+    /// Times that any document may have been kept by another process.
+    all_documents: AtomicU64,
 }
 
 /// The heads of all feeds, and the way to those who wait.
@@ -98,12 +103,15 @@ impl Notify {
         *write(&self.documents).entry(feed).or_default() += 1;
     }
 
-    /// Times that a document of a feed was kept since the start.
+    /// Announces that another process may have kept documents of any feeds.
+    pub fn documents_may_differ(&self) {
+        self.all_documents.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Times that a document of a feed was kept since the start, or may have been.
     pub fn documents(&self, feed: FeedNo) -> u64 {
-        read(&self.documents)
-            .get(&feed)
-            .copied()
-            .unwrap_or_default()
+        let of_feed = read(&self.documents).get(&feed).copied();
+        of_feed.unwrap_or_default() + self.all_documents.load(Ordering::Relaxed)
     }
 
     /// Forgets a feed, whose number is never given again. Whoever waits for it is told that nothing

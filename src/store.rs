@@ -87,9 +87,9 @@ pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use nodes::{
     Duty, Moves, NodeFace, NodeStatus, Nodes, NodesEngine, NodesStatus, Question, SealedRows,
 };
+pub use opening::{begin_generations, look, open, open_node, url_problem};
 #[cfg(not(feature = "postgres"))]
 pub use opening::{copy_from_database, copy_to_database};
-pub use opening::{look, open, open_node, url_problem};
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use redb::stored_item;

@@ -5,9 +5,9 @@ use crate::{
     clock::{self, Clock as _},
     config::Config,
     feed::stamp::Stamp,
-    store::{Store, StoreError, redb},
+    store::{Store, StoreError, begin_generations, redb},
 };
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 use tokio::task::spawn_blocking;
 
 /// Copies a store into a file and tells what is in the copy.
@@ -29,7 +29,7 @@ pub(super) async fn back_up(store: &dyn Store, file: &Path) -> Result<String, St
 pub async fn restore(config: &Config, file: &Path) -> anyhow::Result<String> {
     if config.store.url.is_some() {
         anyhow::bail!(
-            "the store is a database; restore a dump of it with pg_restore, or copy {} into an empty database: `everfeed store copy {} URL`",
+            "the store is a database; restore a dump of it with pg_restore and run `everfeed restore --here`, or copy {} into an empty database: `everfeed store copy {} URL`",
             file.display(),
             file.display()
         );
@@ -46,6 +46,18 @@ pub async fn restore(config: &Config, file: &Path) -> anyhow::Result<String> {
         told += &format!("\nthe former store is kept in {}", kept.display());
     }
     Ok(told)
+}
+
+/// Has all feeds of the database begin new generations, and tells so.
+pub async fn restore_here(config: &Config) -> anyhow::Result<String> {
+    let Some(url) = config.store.url.clone() else {
+        anyhow::bail!("the store is a file; name the backup to restore: `everfeed restore FILE`");
+    };
+    let place = url.to_string();
+    spawn_blocking(move || begin_generations(&url, Arc::new(clock::System))).await??;
+    Ok(format!(
+        "each feed in {place} begins a new generation; mirrors read it anew"
+    ))
 }
 
 /// Copies a store that nobody serves.

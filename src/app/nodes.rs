@@ -5,7 +5,7 @@ use super::{
     accounts,
     bench::Bench,
     insight::Following,
-    relay::{Door, Letter, Relay, reply_words},
+    relay::{Door, Letter, Relay, asked_look, reply_words},
     workplace::Workplace,
 };
 use crate::{
@@ -114,6 +114,9 @@ impl Shifts {
                 Some(question) = self.questions.recv() => self.answer(question),
                 _ = look.tick() => {
                     self.look_at_store();
+                    if self.workplace().work().is_none() {
+                        self.bench.wiring.notify.documents_may_differ();
+                    }
                     self.catch_up().await;
                 }
             }
@@ -281,6 +284,13 @@ async fn answer_to(bench: &Bench, admin: Admin, words: &[u8]) -> Option<Response
                 request.extensions_mut().insert(known);
             }
             Some(work.hub.handle(request, letter.client).await)
+        }
+        Door::Look => {
+            let (feed, fresh_secs) = asked_look(request.uri())?;
+            if let Some(look) = work.poller.look(feed, fresh_secs) {
+                look.await;
+            }
+            Some(Response::new(Bytes::new()))
         }
         Door::Operator => {
             let mut request = request.map(body::whole);

@@ -3,10 +3,11 @@
 use crate::{
     auth::PrincipalId,
     edge::body::{PLAIN_TEXT, short_of},
+    feed::record::FeedNo,
     store::Store,
 };
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, header::RETRY_AFTER};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header::RETRY_AFTER};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 mod letter;
@@ -16,6 +17,9 @@ pub(super) use letter::{Door, Letter, reply_words};
 
 /// Time for the answer of the hub, which may ask a callback before.
 const HUB_MAX: Duration = Duration::from_secs(30);
+
+/// Time for the answer of a look, for which its reader does not wait so long.
+const LOOK_MAX: Duration = Duration::from_secs(5);
 
 /// Time for an answer to the operator, who may wait for a poll.
 const OPERATOR_MAX: Duration = Duration::from_secs(130);
@@ -45,6 +49,16 @@ impl Relay {
         self.send(&letter, OPERATOR_MAX).await
     }
 
+    /// Has the process that works look at the origin of a feed, if the copy is older than that.
+    /// What comes of it is in the store.
+    pub(super) async fn look(&self, feed: FeedNo, fresh_secs: u64) {
+        let mut request = Request::new(Bytes::new());
+        let target = format!("/{}/{fresh_secs}", feed.0);
+        *request.uri_mut() = Uri::try_from(target).unwrap_or_default();
+        let letter = Letter::of(Door::Look, &request, None, None);
+        self.send(&letter, LOOK_MAX).await;
+    }
+
     async fn send(&self, letter: &Letter, within: Duration) -> Response<Bytes> {
         let Some(nodes) = self.0.nodes() else {
             return away("this everfeed does not work yet, or not any more");
@@ -57,6 +71,12 @@ impl Relay {
             )),
         }
     }
+}
+
+/// The feed and the seconds of a look that was asked for.
+pub(super) fn asked_look(target: &Uri) -> Option<(FeedNo, u64)> {
+    let (feed, fresh_secs) = target.path().strip_prefix('/')?.split_once('/')?;
+    Some((FeedNo(feed.parse().ok()?), fresh_secs.parse().ok()?))
 }
 
 /// 503, and when to come again.

@@ -7,6 +7,7 @@ use super::{
     doors::Listening,
     explain::Explainer,
     groups::GroupKeeper,
+    looks::Looks,
     relay::Relay,
     reload::Reloader,
     site_feeds::{SiteFaults, SiteWatch},
@@ -50,7 +51,11 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use http::HeaderValue;
 use ipnet::IpNet;
-use std::{convert::Infallible, num::NonZeroU32, sync::Arc};
+use std::{
+    convert::Infallible,
+    num::NonZeroU32,
+    sync::{Arc, Mutex},
+};
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, util::BoxCloneSyncService};
 
@@ -389,7 +394,12 @@ impl Wiring {
     ) -> anyhow::Result<Vec<Mount>> {
         let trusted = self.config.server.trusted_proxies.clone();
         let hub = hub_service(workplace.clone(), Relay(self.store.clone()), trusted);
-        let looks: Arc<dyn FreshLooks> = Arc::new(workplace.clone());
+        let looks: Arc<dyn FreshLooks> = Arc::new(Looks {
+            workplace: workplace.clone(),
+            relay: Relay(self.store.clone()),
+            notify: self.notify.clone(),
+            asked: Mutex::default(),
+        });
         let origin = self.way_to_origins(&context.sites, stop)?;
         Ok(own_mounts(
             context,

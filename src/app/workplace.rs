@@ -2,13 +2,10 @@
 //! others has it now and then, any other one has it from its start to its end. Not how it begins.
 
 use crate::{
-    feed::record::FeedNo,
     hub::Hub,
     ingest::Poller,
     locks::{read, write},
-    serve::fresh_looks::FreshLooks,
 };
-use futures_util::future::BoxFuture;
 use std::{
     sync::{Arc, RwLock},
     time::Duration,
@@ -74,18 +71,5 @@ impl Workplace {
         if let Some(work) = work {
             tokio::join!(work.tasks.stop(within), work.hub.shutdown(within));
         }
-    }
-}
-
-// Limit: a process that follows asks no origin for a reader of an old feed. It gives the copy that
-// the one that works keeps by its polls.
-impl FreshLooks for Workplace {
-    fn is_wanted(&self, feed: FeedNo, fresh_secs: u64) -> bool {
-        self.work()
-            .is_some_and(|work| work.poller.wants_look(feed, fresh_secs))
-    }
-
-    fn look(&self, feed: FeedNo, fresh_secs: u64) -> Option<BoxFuture<'static, ()>> {
-        self.work()?.poller.look(feed, fresh_secs)
     }
 }

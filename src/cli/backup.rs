@@ -6,7 +6,7 @@ use super::{
     ask::{Running, encoded},
 };
 use crate::{
-    app::backup::{from_file, restore},
+    app::backup::{from_file, restore, restore_here},
     config::Config,
 };
 use anyhow::Context as _;
@@ -45,12 +45,19 @@ pub(super) struct RestoreOptions {
     #[command(flatten)]
     pub(super) with: WithConfig,
     /// The backup to restore. It stays as it is.
-    file: PathBuf,
+    #[arg(required_unless_present = "here")]
+    file: Option<PathBuf>,
+    /// The store is a database that was put back to an earlier time: its feeds begin new generations.
+    #[arg(long, conflicts_with = "file")]
+    here: bool,
 }
 
 /// Restores a backup and prints what was done.
 pub(super) async fn run_restore(options: &RestoreOptions, config: &Config) -> anyhow::Result<()> {
-    let done = restore(config, &options.file).await;
+    let done = match &options.file {
+        Some(file) => restore(config, file).await,
+        None => restore_here(config).await,
+    };
     println!("{}", done.context("nothing was restored")?);
     Ok(())
 }

@@ -8,7 +8,9 @@ use super::{
 use crate::{
     app::{
         registry::UnreadEntry,
-        status::{CertificateStatus, FaultStatus, FeedStatus, NodesReport, Status, WaitStatus},
+        status::{
+            CertificateStatus, FaultStatus, FeedStatus, NodeReport, NodesReport, Status, WaitStatus,
+        },
     },
     feed::schedule::Whose,
 };
@@ -65,14 +67,25 @@ struct Sheet {
 
 /// The processes on the store, in a sentence.
 fn nodes_line(nodes: &NodesReport) -> String {
-    let told = nodes.nodes.iter().map(|node| {
-        let name = tame(&node.name);
-        match (node.works, node.silent_secs) {
-            (true, 0..10) => format!("{name} polls and pushes"),
-            (false, 0..10) => format!("{name} follows"),
-            (_, secs) => format!("{name} was last heard of {secs} s ago"),
-        }
-    });
+    const SILENT_SECS: u64 = 10;
+    let heard = |node: &&NodeReport| node.silent_secs < SILENT_SECS;
+    // One that was started again has a new place.
+    let is_replaced = |node: &NodeReport| {
+        let mut heard = nodes.nodes.iter().filter(heard);
+        node.silent_secs >= SILENT_SECS && heard.any(|other| other.name == node.name)
+    };
+    let told = nodes
+        .nodes
+        .iter()
+        .filter(|node| !is_replaced(node))
+        .map(|node| {
+            let name = tame(&node.name);
+            match (node.works, node.silent_secs) {
+                (true, 0..SILENT_SECS) => format!("{name} polls and pushes"),
+                (false, 0..SILENT_SECS) => format!("{name} follows"),
+                (_, secs) => format!("{name} was last heard of {secs} s ago"),
+            }
+        });
     format!(
         "nodes: {} (epoch {})",
         told.collect::<Vec<_>>().join(", "),
@@ -411,6 +424,21 @@ mod tests {
                 .lines()
                 .any(|line| line.starts_with("b ") && line.contains("good")),
             "{lines}"
+        );
+    }
+
+    #[test]
+    fn nodes_are_told_by_name_and_one_that_was_started_again_once() {
+        let node = |name: &str, works: bool, silent_secs: u64| json!({ "name": name, "works": works, "silent_secs": silent_secs });
+        let nodes = json!({ "epoch": 4, "nodes": [
+            node("one:8080", true, 1), node("two:8080", false, 0), node("two:8080", false, 30), node("three:8080", false, 12)
+        ] });
+        let sheet = sheet(&[json!({ "version": "1", "nodes": nodes })]);
+        assert_eq!(
+            sheet.notes,
+            [
+                "nodes: one:8080 polls and pushes, two:8080 follows, three:8080 was last heard of 12 s ago (epoch 4)"
+            ]
         );
     }
 

@@ -8,9 +8,18 @@ use super::{
     testing::{ReaderRig, add, delete, edit, revive},
 };
 use crate::{
-    feed::{filter::Filter, order::Order, record::FeedNo, view::View},
+    feed::{
+        filter::Filter,
+        legacy_document::{LegacyDocument, LegacySyntax},
+        order::Order,
+        record::FeedNo,
+        stamp::Stamp,
+        view::View,
+    },
     render::{Representation, Site},
+    store::SiteStore as _,
 };
+use everfeed_adapters::Digest;
 use futures_util::StreamExt as _;
 use std::{sync::Arc, time::Duration};
 use tokio::{task::JoinHandle, time::Instant};
@@ -674,4 +683,33 @@ async fn a_feed_that_announces_no_deletion_shows_none_anywhere() {
     );
     // With others it is told.
     assert_eq!(rig.readers.read(&all).await.unwrap().count, 3);
+}
+
+#[tokio::test]
+async fn a_document_that_another_process_kept_is_read_when_it_may_be_there() {
+    let rig = ReaderRig::of(1..=1).await;
+    let keep = async |text: &str| {
+        let document = LegacyDocument {
+            body: text.as_bytes().to_vec(),
+            digest: Digest::of(text.as_bytes()),
+            content_type: None,
+            last_modified: None,
+            syntax: LegacySyntax::Other,
+            fetched_at: Stamp::ZERO,
+            etag: None,
+        };
+        let kept = rig.store.keep_document(rig.feed, Arc::new(document));
+        kept.await.unwrap();
+    };
+    let read = async || {
+        let key = rig.readers.document_key(rig.feed, None);
+        let document = rig.readers.document(&key).await.unwrap();
+        document.map(|document| document.body.clone())
+    };
+    keep("one").await;
+    assert_eq!(read().await.as_deref(), Some(&b"one"[..]));
+    keep("two").await;
+    assert_eq!(read().await.as_deref(), Some(&b"one"[..]), "nobody said so");
+    rig.notify.documents_may_differ();
+    assert_eq!(read().await.as_deref(), Some(&b"two"[..]));
 }

@@ -55,6 +55,19 @@ pub fn url_problem(_: &DatabaseUrl) -> Option<String> {
     Some(WITHOUT.into())
 }
 
+/// Has all feeds of a database begin new generations where it is: it was put back to an earlier
+/// time. Nobody serves it meanwhile. Blocks.
+#[cfg(feature = "postgres")]
+pub fn begin_generations(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<(), StoreError> {
+    super::postgres::Postgres::begin_generations(url, clock)
+}
+
+/// Refuses to begin generations in a database.
+#[cfg(not(feature = "postgres"))]
+pub fn begin_generations(_: &DatabaseUrl, _: Arc<dyn Clock>) -> Result<(), StoreError> {
+    Err(StoreError::Schema(WITHOUT.into()))
+}
+
 #[cfg(feature = "postgres")]
 fn open_database(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, StoreError> {
     use super::postgres::{DatabaseTime, Postgres};

@@ -102,6 +102,8 @@ mod staged_pages;
 
 mod forgotten;
 
+mod generations;
+
 mod groups;
 
 mod catalog;
@@ -178,7 +180,7 @@ impl Postgres {
         let held = serving_lock::take(&database, ServingLockKind::Alone);
         let held = runtime.block_on(held)?;
         database.read(check)?;
-        if let Some(begun) = serving_epoch::begin(&database, None, |_| ())? {
+        if let Some(begun) = serving_epoch::begin(&database, None, None, |_| ())? {
             begun.take_up(&database);
         }
         let watch = runtime.spawn(serving_lock::watch(Arc::downgrade(&database), held));
@@ -232,6 +234,17 @@ impl Postgres {
         })
     }
 
+    /// Has all feeds of a database begin new generations, while nobody serves it. Blocks.
+    ///
+    /// Errors as those of [`Postgres::open`].
+    pub fn begin_generations(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<(), StoreError> {
+        let held = Self::open(url, clock, DatabaseTime::OfDatabase)?;
+        held.database
+            .write(|writing| generations::begin_here(writing.session, writing.now()?))?;
+        let runtime = held.database.runtime.clone();
+        runtime.block_on(held.close())
+    }
+
     /// Connects to the database to look at it: nothing is made or locked. `None` for one without
     /// tables. Blocks.
     pub fn look(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<Option<Self>, StoreError> {
@@ -270,7 +283,8 @@ impl Postgres {
     /// Says in the database that it is closed in order, if this process changed it.
     fn end(&self) -> StoreFuture<'_, ()> {
         if !self.works() {
-            return Box::pin(async { Ok(()) });
+            let database = Arc::clone(&self.database);
+            return Box::pin(database.run(|_| Ok(())));
         }
         let guard = self.database.guard();
         self.write(move |writing| serving_epoch::end(writing, &guard))
@@ -382,6 +396,10 @@ impl Watched for Postgres {
 
     fn ended_uncleanly(&self) -> bool {
         self.database.ended_uncleanly.load(Ordering::SeqCst)
+    }
+
+    fn restored(&self) -> Option<String> {
+        self.database.restored()
     }
 
     fn nodes(&self) -> Option<&Nodes> {

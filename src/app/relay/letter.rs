@@ -15,6 +15,8 @@ pub(in crate::app) enum Door {
     Hub,
     /// The operator's listener.
     Operator,
+    /// A look at the origin of an old feed.
+    Look,
 }
 
 /// A request, with what the process that got it knows of its sender.

@@ -4,12 +4,13 @@
 use super::{
     database::DatabaseWriting,
     feed_locks::locked_with_groups,
+    generations::content_mark,
     groups,
     planned::write_record,
     rows,
     schema::OF_FEEDS,
     session::DatabaseSession,
-    statement::{SqlStatement, column, stamp_at},
+    statement::{SqlStatement, stamp_at},
     subscriptions,
 };
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
         StoreError, check_namespace,
         content_mark::ContentMark,
         group_plan,
-        stored::{damaged, decode, encode},
+        stored::{damaged, encode},
     },
 };
 use std::collections::BTreeMap;
@@ -88,16 +89,6 @@ fn feed_no(number: u64) -> Result<FeedNo, StoreError> {
 /// A number for a new feed.
 fn next_feed(session: &DatabaseSession) -> Result<FeedNo, StoreError> {
     feed_no(rows::next_number(session, "last_feed")?)
-}
-
-/// The mark of the content. It tells the generation of feeds that are made now.
-fn content_mark(session: &DatabaseSession) -> Result<ContentMark, StoreError> {
-    let asked = "SELECT value FROM meta WHERE name = 'content' AND value IS NOT NULL";
-    let row = session.row(SqlStatement::new(asked))?;
-    let mark: Option<ContentMark> = row
-        .map(|row| decode("the mark of the content", column(&row, 0)?))
-        .transpose()?;
-    Ok(mark.unwrap_or_default())
 }
 
 /// Has feeds that are made from now on begin a generation after all that was given out: one of them

@@ -20,7 +20,7 @@ use std::{
     cell::Cell,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -66,6 +66,9 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 /// Seconds after which the last time recorded is written again.
 const CLOCK_EVERY_SECS: u64 = 60;
 
+/// Seconds for which it is told that the database lost commits.
+const RESTORED_TOLD_SECS: u64 = 7 * 86_400;
+
 /// The epoch of a process that works in none.
 const NO_EPOCH: i64 = -1;
 
@@ -90,6 +93,8 @@ pub(super) struct Database {
     outage: Mutex<Option<Outage>>,
     /// The epoch in which this process changes the store; [`NO_EPOCH`] while it follows.
     epoch: AtomicI64,
+    /// The last transaction that was committed here; 0 where none counts.
+    last_committed: AtomicU64,
     /// True when the process that worked last did not end in order.
     pub(super) ended_uncleanly: AtomicBool,
     is_closed: AtomicBool,
@@ -131,6 +136,7 @@ impl Database {
             guard: Mutex::default(),
             outage: Mutex::default(),
             epoch: AtomicI64::new(NO_EPOCH),
+            last_committed: AtomicU64::new(0),
             ended_uncleanly: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             seat,
@@ -238,11 +244,13 @@ impl Database {
         }
         loop {
             tries += 1;
+            let last_committed = self.last_committed.load(Ordering::SeqCst);
             let session = self.begin(WRITING, Some(SqlStatement::new(HEADING)))?;
             let writing = DatabaseWriting {
                 session: &session,
                 database: self,
                 epoch,
+                last_committed,
                 records_clock: Cell::new(false),
                 moves_catalog: Cell::new(false),
                 moves_accounts: Cell::new(false),
@@ -290,6 +298,8 @@ impl Database {
                         lock(&self.guard).guard.record(now);
                     }
                     if let Some(seat) = &self.seat {
+                        let number = transaction.parse().unwrap_or_default();
+                        self.last_committed.fetch_max(number, Ordering::SeqCst);
                         seat.note(moved);
                     }
                     return answer;
@@ -439,6 +449,11 @@ impl Database {
         self.epoch.load(Ordering::SeqCst)
     }
 
+    /// Lets transactions of another server have any number: what it lacks is known.
+    pub(super) fn forget_committed(&self) {
+        self.last_committed.store(0, Ordering::SeqCst);
+    }
+
     pub(super) fn set_epoch(&self, epoch: i64) {
         self.epoch.store(epoch, Ordering::SeqCst);
     }
@@ -460,6 +475,20 @@ impl Database {
             tracing::warn!("Another node works by now, and this one follows");
         }
         follows()
+    }
+
+    /// The words for a database that lost commits in the last days.
+    pub(super) fn restored(&self) -> Option<String> {
+        let restored_us = self.seat.as_ref()?.restored_us.load(Ordering::Relaxed);
+        let (now, at) = (self.clock.now_us(), Stamp::from_micros(restored_us));
+        let is_told =
+            restored_us > 0 && Stamp::from_micros(now).secs_since(at) < RESTORED_TOLD_SECS;
+        is_told.then(|| {
+            format!(
+                "the database lacked commits at {}: each feed began a new generation then, and mirrors read it anew",
+                at.rfc3339()
+            )
+        })
     }
 
     /// Connections in use, and the most there may be.
@@ -499,6 +528,8 @@ pub(super) struct DatabaseWriting<'s> {
     database: &'s Database,
     /// The epoch in which it was asked for.
     epoch: i64,
+    /// A transaction that was committed before it began.
+    last_committed: u64,
     records_clock: Cell<bool>,
     moves_catalog: Cell<bool>,
     moves_accounts: Cell<bool>,
@@ -572,9 +603,25 @@ impl DatabaseWriting<'_> {
         };
         let found: Option<i64> = column(head, 2)?;
         if found == Some(self.epoch) && self.database.epoch() == self.epoch {
-            return Ok(());
+            return self.check_order();
         }
         Err(self.database.fence(self.epoch))
+    }
+
+    /// Refuses a number of a transaction that was given out before: the database lost commits.
+    fn check_order(&self) -> Result<(), StoreError> {
+        let Some(seat) = &self.database.seat else {
+            return Ok(());
+        };
+        let number: u64 = self.transaction()?.parse().unwrap_or(u64::MAX);
+        if number > self.last_committed {
+            return Ok(());
+        }
+        seat.has_suspicion.store(true, Ordering::SeqCst);
+        seat.looking.notify_one();
+        let error = StoreError::Away("the database may have lost commits".into());
+        self.database.note_outage(&error);
+        Err(error)
     }
 
     /// Refuses to commit in another epoch, and writes the time recorded now and then.

@@ -27,6 +27,7 @@ pub(super) const NOTING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE
 pub(super) struct KeptConnection {
     connections: Arc<Connections>,
     client: Option<Client>,
+    is_new: bool,
 }
 
 impl KeptConnection {
@@ -35,6 +36,7 @@ impl KeptConnection {
         Self {
             connections,
             client: None,
+            is_new: false,
         }
     }
 
@@ -52,6 +54,11 @@ impl KeptConnection {
         answered
     }
 
+    /// True when it was made since the last time that this was asked: it may lead to another server.
+    pub(super) fn take_is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
     async fn exchange(
         &mut self,
         opening: &str,
@@ -60,7 +67,10 @@ impl KeptConnection {
         let kept = self.client.take().filter(|client| !client.is_closed());
         let client = match kept {
             Some(client) => client,
-            None => self.connections.connect().await?,
+            None => {
+                self.is_new = true;
+                self.connections.connect().await?
+            }
         };
         let answers = transact(&client, opening, &statements).await;
         let answers = answers.map_err(|error| statement_error(&error))?;

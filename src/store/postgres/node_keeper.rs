@@ -10,7 +10,7 @@ use super::{
     sealed, serving_epoch,
     serving_lock::{self, ServingLock, ServingLockKind},
     statement::SqlStatement,
-    sweep::{MovesToTell, NodeLook, SweepPlace, read_moved},
+    sweep::{MovesToTell, NodeLook, SweepPlace},
     vacancy::{Vacancy, VacancyFound},
     wake_ups::{NodeEar, notifications},
 };
@@ -19,7 +19,12 @@ use crate::{
     locks::lock,
     store::{Duty, Moves, Question, StoreError, nodes::NodeRequest},
 };
-use std::{collections::BTreeSet, future::pending, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    future::pending,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep_until, timeout},
@@ -33,6 +38,10 @@ const BEAT_EVERY: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 
 
 /// Pause before the second look at a lock that is free. A process that lives has it again by then.
 const DOUBT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 700 });
+
+/// Looks in turn at which the lock of our epoch may be somebody else's; whoever looks at it holds it
+/// for a moment.
+const LOCKLESS_MAX: u32 = 3;
 
 /// Keeps the seat of this process.
 pub(super) struct NodeKeeper {
@@ -51,6 +60,8 @@ pub(super) struct NodeKeeper {
     requests: Option<mpsc::Receiver<NodeRequest>>,
     ear: NodeEar,
     vacancy: Vacancy,
+    /// Looks in turn that found our own lock with somebody else.
+    lockless: u32,
     signed: Option<Instant>,
 }
 
@@ -83,6 +94,7 @@ impl NodeKeeper {
             requests: Some(ends.requests),
             ear: NodeEar::new(),
             vacancy: Vacancy::default(),
+            lockless: 0,
             signed: None,
         };
         let look = keeper.look().await?;
@@ -151,8 +163,10 @@ impl NodeKeeper {
         if self.seat.is_woken {
             self.ear.listen(&self.database.connections).await?;
         }
-        let works = self.seat.works();
-        if works && self.beat().await? {
+        if self.seat.has_suspicion.swap(false, Ordering::SeqCst) {
+            self.place.read_all_next();
+        }
+        if self.seat.works() && self.beat().await? && self.is_sound().await? {
             self.sign().await?;
             return Ok(BEAT_EVERY);
         }
@@ -162,6 +176,9 @@ impl NodeKeeper {
             self.signed = None;
         }
         let look = self.look().await?;
+        if self.place.lost_until(&self.seat).is_some() {
+            return self.begin_anew(look.epoch).await;
+        }
         self.tell();
         self.sign().await?;
         match self.vacancy.look(look, Instant::now()) {
@@ -173,6 +190,44 @@ impl NodeKeeper {
                 Ok(BEAT_EVERY)
             }
         }
+    }
+
+    /// False when the database that this process works on lost commits. It is looked at when its
+    /// connection was made anew, and after each fault.
+    async fn is_sound(&mut self) -> Result<bool, StoreError> {
+        if self.connection.take_is_new() {
+            self.place.read_all_next();
+        }
+        if !self.place.is_all_due() {
+            return Ok(true);
+        }
+        self.look().await?;
+        if self.place.lost_until(&self.seat).is_some() {
+            self.database.fence(self.database.epoch());
+            return Ok(false);
+        }
+        // They are of this process itself.
+        drop(self.moves.take());
+        self.database.forget_committed();
+        Ok(true)
+    }
+
+    // Limit: commits that only a process saw which is gone are not missed by anybody.
+    /// Takes over a database that lost commits: all feeds begin new generations in the epoch that
+    /// begins, so that no reader is answered by two histories under one.
+    async fn begin_anew(&mut self, epoch: i64) -> Result<Duration, StoreError> {
+        let error = StoreError::Away(
+            "the database lacks commits that it had before; its feeds begin new generations".into(),
+        );
+        self.database.note_outage(&error);
+        self.stand(epoch).await?;
+        if !self.seat.works() {
+            return Err(error);
+        }
+        tracing::error!(
+            "The database lacked commits that it had before, as after the promotion of a standby or a recovery to a point in time. Each feed begins a new generation, and mirrors read it anew"
+        );
+        Ok(BEAT_EVERY)
     }
 
     /// Shows the others that this process works, and serves them. False when another one does.
@@ -191,6 +246,16 @@ impl NodeKeeper {
         if self.working.as_ref().is_none_or(ServingLock::is_lost) {
             let kind = ServingLockKind::Epoch(epoch);
             self.working = serving_lock::try_take(&self.database, kind).await?;
+            self.lockless = match self.working {
+                Some(_) => 0,
+                None => self.lockless + 1,
+            };
+            if self.lockless >= LOCKLESS_MAX {
+                // It is of an epoch with our number that began where ours was lost.
+                self.lockless = 0;
+                self.database.fence(epoch);
+                return Ok(false);
+            }
         }
         self.take_questions().await?;
         self.desk.remove_old(&mut self.connection).await?;
@@ -232,7 +297,8 @@ impl NodeKeeper {
         let Some(working) = serving_lock::try_take(&self.database, kind).await? else {
             return Ok(());
         };
-        let begun = serving_epoch::begin_beside(&self.database, before).await?;
+        let lost_until = self.place.lost_until(&self.seat);
+        let begun = serving_epoch::begin_beside(&self.database, before, lost_until).await?;
         let Some(begun) = begun else {
             working.free().await;
             return Ok(());
@@ -248,6 +314,7 @@ impl NodeKeeper {
                 room.send(self.moves.take());
             }
         }
+        self.database.forget_committed();
         self.working = Some(working);
         begun.take_up(&self.database);
         self.signed = None;
@@ -305,7 +372,8 @@ impl NodeKeeper {
         began: Option<Stamp>,
     ) -> Result<(), StoreError> {
         let (connection, moves) = (&mut self.connection, &mut self.moves);
-        let now = read_moved(connection, &self.seat, feeds, moves).await?;
+        let read = self.place.read_moved(connection, &self.seat, feeds, moves);
+        let now = read.await?;
         if let Some(began) = began {
             let lag_ms = now.micros().saturating_sub(began.micros()) / 1_000;
             *lock(&self.seat.wake_lag_ms) = Some(lag_ms);
@@ -368,10 +436,9 @@ impl NodeKeeper {
     /// Leaves the seat: the locks are free, and the others are told.
     async fn leave(&mut self) {
         let worked = self.working.is_some();
-        for held in [self.working.take(), self.present.take()] {
-            if let Some(held) = held {
-                held.free().await;
-            }
+        let held = [self.working.take(), self.present.take()];
+        for lock in held.into_iter().flatten() {
+            lock.free().await;
         }
         let mut last = vec![roster::gone(&self.seat)];
         if worked && self.seat.is_woken {

@@ -12,7 +12,10 @@ use crate::{
 use std::{
     collections::{BTreeSet, HashMap},
     mem::take,
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 use tokio::sync::{Notify, watch};
 
@@ -36,6 +39,11 @@ pub(super) struct NodeSeat {
     pub(super) telling: Notify,
     /// Rings when the keeper is to look at once.
     pub(super) looking: Notify,
+    /// True when the database may have lost commits.
+    pub(super) has_suspicion: AtomicBool,
+    /// The time at which all feeds began new generations, in microseconds since 1970; 0 where they
+    /// never did.
+    pub(super) restored_us: AtomicU64,
 }
 
 /// A feed as far as it is known here.
@@ -54,9 +62,20 @@ impl KnownHead {
     }
 
     /// True where the other one is an earlier state of the same feed.
-    pub(super) fn is_after(&self, other: &Self) -> bool {
+    fn is_after(&self, other: &Self) -> bool {
         other.rev < self.rev || other.head.last_t < self.head.last_t
     }
+}
+
+/// The news in a feed that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Learned {
+    /// It has gone on.
+    News,
+    /// It is as it was.
+    Nothing,
+    /// It was further already: it was found before that, or the database lost commits.
+    IsBehind,
 }
 
 /// What a transaction moved.
@@ -89,6 +108,8 @@ impl NodeSeat {
             to_tell: Mutex::default(),
             telling: Notify::new(),
             looking: Notify::new(),
+            has_suspicion: AtomicBool::new(false),
+            restored_us: AtomicU64::new(0),
         }
     }
 
@@ -106,9 +127,29 @@ impl NodeSeat {
         });
     }
 
-    /// Remembers how far a feed has come. True where that is news.
-    pub(super) fn learn(&self, feed: FeedNo, known: KnownHead) -> bool {
-        lock(&self.heads).insert(feed, known) != Some(known)
+    /// Takes in how far a feed has come, as it was found.
+    pub(super) fn learn(&self, feed: FeedNo, found: KnownHead) -> Learned {
+        let mut heads = lock(&self.heads);
+        match heads.get(&feed) {
+            Some(held) if *held == found => Learned::Nothing,
+            Some(held) if held.is_after(&found) => Learned::IsBehind,
+            _ => {
+                heads.insert(feed, found);
+                Learned::News
+            }
+        }
+    }
+
+    /// The last feed that is known, and the last T that is known of any.
+    pub(super) fn newest(&self) -> (Option<FeedNo>, Stamp) {
+        let heads = lock(&self.heads);
+        let last_t = heads.values().map(|known| known.head.last_t).max();
+        (heads.keys().copied().max(), last_t.unwrap_or_default())
+    }
+
+    /// Forgets how far the feeds have come.
+    pub(super) fn forget_heads(&self) {
+        lock(&self.heads).clear();
     }
 
     /// Notes what this process committed.

@@ -110,7 +110,9 @@ pub(super) async fn status(
     let asked = vec![
         SqlStatement::new("SELECT number FROM meta WHERE name = 'epoch'"),
         SqlStatement::new(
-            "SELECT id, name, version, works, \
+            // One that died as it worked has nobody to say that it does no more.
+            "SELECT id, name, version, \
+             works AND heard = (SELECT max(heard) FROM nodes WHERE works), \
              greatest(extract(epoch FROM clock_timestamp() - heard), 0)::bigint \
              FROM nodes WHERE heard > clock_timestamp() - interval '1 minute' ORDER BY name, id",
         ),

@@ -4,9 +4,10 @@
 use super::{
     Postgres,
     database::DatabaseTime,
+    generations,
     planned::terms_column,
     session::DatabaseSession,
-    statement::{SqlParam, SqlStatement, column, number_at, number_column, stamp_at},
+    statement::{SqlParam, SqlStatement, column, number_at, number_column},
 };
 use crate::{
     auth::{AccessToken, User},
@@ -397,23 +398,7 @@ impl DatabaseEnd {
     pub(in crate::store) fn begin_generations(&self, now: Stamp) -> Result<(), StoreError> {
         self.held.database.write(|writing| {
             let session = writing.session;
-            session.expect_long();
-            let newest = SqlStatement::new("SELECT coalesce(max(last_t), 0) FROM feeds");
-            let newest = session.row(newest)?;
-            let newest = newest.map_or(Ok(Stamp::ZERO), |row| stamp_at(&row, 0))?;
-            // A clock that ran ahead has given out later times.
-            let begins = now.max(newest);
-            let mut after = None;
-            loop {
-                let records = super::rows::records(session, after, FETCHED_ROWS)?;
-                let Some(last) = records.last() else {
-                    break;
-                };
-                after = Some(last.no);
-                for record in records {
-                    super::planned::write_record(session, &record.restored(begins))?;
-                }
-            }
+            let begins = generations::begin_all(session, now)?;
             let mark = ContentMark {
                 store: rand::random(),
                 commits: 1,

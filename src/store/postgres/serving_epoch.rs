@@ -4,12 +4,16 @@
 use super::{
     database::{Database, DatabaseWriting},
     fault::statement_error,
+    generations,
     statement::{SqlStatement, column, number_at, stamp_at},
 };
-use crate::store::{
-    StoreError,
-    clock_guard::ClockGuard,
-    stored::{decode, encode},
+use crate::{
+    feed::stamp::Stamp,
+    store::{
+        StoreError,
+        clock_guard::ClockGuard,
+        stored::{decode, encode},
+    },
 };
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -30,6 +34,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 /// Time in which an epoch begins or does not.
 const BEGIN_MAX: Duration = Duration::from_secs(15);
+
+/// The same where all feeds begin new generations.
+const BEGIN_ALL_MAX: Duration = Duration::from_secs(600);
 
 /// Begins a transaction that begins an epoch.
 const BEGINNING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
@@ -53,11 +60,13 @@ impl BegunEpoch {
 }
 
 /// Begins a new epoch, in which no process before us commits anything. `before` is the epoch behind
-/// which it is to come; the answer is `None` where that is over already. `told` is given the number
-/// of our server process. Blocks.
+/// which it is to come; the answer is `None` where that is over already. Where commits up to
+/// `lost_until` were lost, all feeds begin new generations behind that. `told` is given the number of
+/// our server process. Blocks.
 pub(super) fn begin(
     database: &Database,
     before: Option<i64>,
+    lost_until: Option<Stamp>,
     told: impl FnOnce(i32),
 ) -> Result<Option<BegunEpoch>, StoreError> {
     let session = database.session(BEGINNING, None)?;
@@ -81,25 +90,28 @@ pub(super) fn begin(
             SqlStatement::new("SELECT value FROM meta WHERE name = 'clock' AND value IS NOT NULL"),
             SqlStatement::new("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
         ])?;
+        let now = answers[3].first().map(|row| stamp_at(row, 0)).transpose()?;
+        let now = database.settled_time(now.unwrap_or_default());
+        if let Some(lost_until) = lost_until {
+            generations::begin_here(&session, lost_until.max(now))?;
+        }
         session.commit()?;
         let running = answers[0].first().map(|row| number_at(row, 0));
         let guard = answers[2]
             .first()
             .map(|row| decode::<ClockGuard>("the last time recorded", column(row, 0)?));
-        let now = answers[3].first().map(|row| stamp_at(row, 0)).transpose()?;
         let begun = BegunEpoch {
             number,
             was_running: running.transpose()? == Some(1),
             guard: guard.transpose()?.unwrap_or_default(),
         };
-        Ok::<_, StoreError>(Some((begun, now.unwrap_or_default())))
+        Ok::<_, StoreError>(Some((begun, now)))
     };
     let answer = begun();
     session.end(matches!(answer, Ok(Some(_))));
     let Some((begun, now)) = answer? else {
         return Ok(None);
     };
-    let now = database.settled_time(now);
     if let Some(by) = begun.guard.is_ahead_by(now) {
         tracing::warn!(
             "The database was last written {} s after the present time: its clock ran ahead then, or was set back since. Changes are stored after the last T",
@@ -116,11 +128,12 @@ pub(super) fn begin(
 pub(super) async fn begin_beside(
     database: &Arc<Database>,
     before: i64,
+    lost_until: Option<Stamp>,
 ) -> Result<Option<BegunEpoch>, StoreError> {
     let (told, process) = oneshot::channel();
     let working = Arc::clone(database);
     let beginning = spawn_blocking(move || {
-        begin(&working, Some(before), |process| {
+        begin(&working, Some(before), lost_until, |process| {
             // Nobody may ask for it any more.
             let _ = told.send(process);
         })
@@ -131,7 +144,11 @@ pub(super) async fn begin_beside(
         }
         std::future::pending().await
     };
-    let begun = timeout(BEGIN_MAX, async {
+    let most = match lost_until {
+        Some(_) => BEGIN_ALL_MAX,
+        None => BEGIN_MAX,
+    };
+    let begun = timeout(most, async {
         tokio::select! {
             begun = beginning => begun,
             () = ending => unreachable!("it is pending for ever"),

@@ -3,7 +3,7 @@
 
 use super::{
     kept_connection::{KeptConnection, LOOKING},
-    node_seat::{KnownHead, NodeSeat},
+    node_seat::{KnownHead, Learned, NodeSeat},
     rows::record_of,
     serving_lock::EPOCH_KEY,
     statement::{SqlStatement, column, feed_at, stamp_at},
@@ -15,7 +15,7 @@ use crate::{
     },
     store::{Moves, StoreError},
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, mem::take, sync::atomic::Ordering};
 use tokio_postgres::Row;
 
 /// Feeds that are read at once.
@@ -62,7 +62,7 @@ impl MovesToTell {
             catalog,
             accounts,
             sealed,
-        } = std::mem::take(self);
+        } = take(self);
         Moves {
             feeds: feeds.into_iter().collect(),
             catalog,
@@ -82,12 +82,30 @@ pub(super) struct SweepPlace {
     catalog: i64,
     accounts: i64,
     sealed: i64,
+    restored: i64,
+    /// Feeds that were found behind what is known of them.
+    behind: Vec<FeedNo>,
+    has_lost: bool,
 }
 
 impl SweepPlace {
     /// Has the next look read all feeds.
     pub(super) fn read_all_next(&mut self) {
         self.is_all_due = true;
+    }
+
+    /// True when the next look reads all feeds.
+    pub(super) fn is_all_due(&self) -> bool {
+        self.is_all_due
+    }
+
+    /// Where the database lacks commits that were seen here before, the last T that may have been
+    /// given out by those.
+    pub(super) fn lost_until(&self, seat: &NodeSeat) -> Option<Stamp> {
+        let (_, last_t) = seat.newest();
+        let restored = u64::try_from(self.restored).unwrap_or_default();
+        let restored = Stamp::from_micros(restored);
+        self.has_lost.then(|| last_t.max(restored).next())
     }
 
     // Limit: a transaction of anybody on the server that is open for long has each look read all
@@ -99,29 +117,124 @@ impl SweepPlace {
         seat: &NodeSeat,
         moves: &mut MovesToTell,
     ) -> Result<NodeLook, StoreError> {
+        let (newest, _) = seat.newest();
         let asked = vec![numbers_asked(), moved_asked(self.since.as_deref())];
         let answers = connection.transact(LOOKING, asked).await?;
         let row = answers[0].first();
         let row = row.ok_or_else(|| StoreError::Failed("the database told no numbers".into()))?;
         let numbers = LookNumbers::of_row(row)?;
-        take_feeds(&answers[1], seat, moves)?;
-        if self.since.is_some() {
+        let is_first = self.since.is_none();
+        if numbers.restored > self.restored && !is_first {
+            // All feeds began anew: what was known of them counts no more.
+            seat.forget_heads();
+            self.is_all_due = true;
+        }
+        let mut has_lost = numbers.restored < self.restored
+            || newest.is_some_and(|newest| newest.0 > numbers.last_feed)
+                && numbers.restored == self.restored;
+        self.take_feeds(&answers[1], seat, moves)?;
+        if !is_first {
             moves.catalog |= self.catalog != numbers.catalog;
             moves.accounts |= self.accounts != numbers.accounts;
             moves.sealed |= self.sealed != numbers.sealed;
         }
-        // What moves while all are read is found again by the next look.
-        if self.is_all_due || answers[1].len() >= MOVED_AT_ONCE {
-            // It is due until it has been done.
+        // The connection may lead to another server than before.
+        let is_elsewhere = connection.take_is_new() || has_lost;
+        let are_many = answers[1].len() >= MOVED_AT_ONCE;
+        if self.is_all_due || is_elsewhere || are_many || !self.behind.is_empty() {
+            // It is due until it has been done. What moves meanwhile is found by the next look.
             self.is_all_due = true;
-            read_all(connection, seat, moves).await?;
-            self.is_all_due = false;
+            self.read_all(connection, seat, moves).await?;
+            has_lost |= self.are_behind(connection, seat, moves).await?;
+            self.is_all_due = has_lost;
+        }
+        self.has_lost = has_lost;
+        if !has_lost {
+            self.restored = numbers.restored;
+            let at = u64::try_from(numbers.restored).unwrap_or_default();
+            seat.restored_us.store(at, Ordering::Relaxed);
         }
         self.since = Some(numbers.since);
         self.catalog = numbers.catalog;
         self.accounts = numbers.accounts;
         self.sealed = numbers.sealed;
         Ok(numbers.look)
+    }
+
+    /// Reads all feeds in batches.
+    async fn read_all(
+        &mut self,
+        connection: &mut KeptConnection,
+        seat: &NodeSeat,
+        moves: &mut MovesToTell,
+    ) -> Result<(), StoreError> {
+        let mut after = -1;
+        loop {
+            let sql = format!("{COLUMNS} WHERE no > $1 ORDER BY no LIMIT {FEEDS_AT_ONCE}");
+            let asked = SqlStatement::new(sql).with(after);
+            let answers = connection.transact(LOOKING, vec![asked]).await?;
+            let Some(last) = answers[0].last() else {
+                return Ok(());
+            };
+            after = column::<i32>(last, 0)?;
+            self.take_feeds(&answers[0], seat, moves)?;
+        }
+    }
+
+    /// True when feeds are behind what was known of them before they are read now. A commit of this
+    /// process may have come between the first reading and what is known.
+    async fn are_behind(
+        &mut self,
+        connection: &mut KeptConnection,
+        seat: &NodeSeat,
+        moves: &mut MovesToTell,
+    ) -> Result<bool, StoreError> {
+        let behind = take(&mut self.behind);
+        if behind.is_empty() {
+            return Ok(false);
+        }
+        self.read_moved(connection, seat, behind, moves).await?;
+        Ok(!take(&mut self.behind).is_empty())
+    }
+
+    /// Reads feeds that are said to have moved. The answer is the time of the database.
+    pub(super) async fn read_moved(
+        &mut self,
+        connection: &mut KeptConnection,
+        seat: &NodeSeat,
+        feeds: Vec<FeedNo>,
+        moves: &mut MovesToTell,
+    ) -> Result<Stamp, StoreError> {
+        let asked = vec![
+            SqlStatement::new(format!("{COLUMNS} WHERE no = ANY($1)")).with(feeds),
+            SqlStatement::new("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
+        ];
+        let answers = connection.transact(LOOKING, asked).await?;
+        self.take_feeds(&answers[0], seat, moves)?;
+        let now = answers[1].first().map(|row| stamp_at(row, 0));
+        Ok(now.transpose()?.unwrap_or_default())
+    }
+
+    /// Takes in feeds as they are now.
+    fn take_feeds(
+        &mut self,
+        rows: &[Row],
+        seat: &NodeSeat,
+        moves: &mut MovesToTell,
+    ) -> Result<(), StoreError> {
+        for row in rows {
+            let feed = feed_at(row, 0)?;
+            // A record that is damaged is told by whoever serves the feed.
+            let Ok(record) = record_of(row) else { continue };
+            match seat.learn(feed, KnownHead::of(&record)) {
+                Learned::News => {
+                    moves.feeds.insert(feed, record.head());
+                }
+                Learned::Nothing => {}
+                Learned::IsBehind => self.behind.push(feed),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -131,17 +244,21 @@ struct LookNumbers {
     catalog: i64,
     accounts: i64,
     sealed: i64,
+    last_feed: u32,
+    restored: i64,
     look: NodeLook,
 }
 
 impl LookNumbers {
     fn of_row(row: &Row) -> Result<Self, StoreError> {
-        let running: i64 = column(row, 3)?;
+        let (running, last_feed): (i64, i64) = (column(row, 3)?, column(row, 7)?);
         Ok(Self {
             since: column(row, 0)?,
             catalog: column(row, 4)?,
             accounts: column(row, 5)?,
-            sealed: column(row, 7)?,
+            last_feed: u32::try_from(last_feed).unwrap_or(u32::MAX),
+            restored: column(row, 8)?,
+            sealed: column(row, 9)?,
             look: NodeLook {
                 epoch: column(row, 1)?,
                 beat: column(row, 2)?,
@@ -159,11 +276,13 @@ fn numbers_asked() -> SqlStatement {
     // The lock is shared by all who look, and let go of with the transaction.
     SqlStatement::new(format!(
         "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, {epoch}, {}, {}, {}, {}, \
-         pg_try_advisory_xact_lock_shared({before}{epoch}{behind}), {}",
+         pg_try_advisory_xact_lock_shared({before}{epoch}{behind}), {}, {}, {}",
         number("beat"),
         number("running"),
         number("catalog"),
         number("accounts"),
+        number("last_feed"),
+        number("restored"),
         number("sealed"),
     ))
 }
@@ -176,52 +295,4 @@ fn moved_asked(since: Option<&str>) -> SqlStatement {
          AND moved_in < pg_snapshot_xmax(pg_current_snapshot()) LIMIT {MOVED_AT_ONCE}"
     );
     SqlStatement::new(sql).with(since.map(str::to_owned))
-}
-
-async fn read_all(
-    connection: &mut KeptConnection,
-    seat: &NodeSeat,
-    moves: &mut MovesToTell,
-) -> Result<(), StoreError> {
-    let mut after = -1;
-    loop {
-        let sql = format!("{COLUMNS} WHERE no > $1 ORDER BY no LIMIT {FEEDS_AT_ONCE}");
-        let asked = SqlStatement::new(sql).with(after);
-        let answers = connection.transact(LOOKING, vec![asked]).await?;
-        let Some(last) = answers[0].last() else {
-            return Ok(());
-        };
-        after = column::<i32>(last, 0)?;
-        take_feeds(&answers[0], seat, moves)?;
-    }
-}
-
-/// Reads feeds that are said to have moved. The answer is the time of the database.
-pub(super) async fn read_moved(
-    connection: &mut KeptConnection,
-    seat: &NodeSeat,
-    feeds: Vec<FeedNo>,
-    moves: &mut MovesToTell,
-) -> Result<Stamp, StoreError> {
-    let asked = vec![
-        SqlStatement::new(format!("{COLUMNS} WHERE no = ANY($1)")).with(feeds),
-        SqlStatement::new("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
-    ];
-    let answers = connection.transact(LOOKING, asked).await?;
-    take_feeds(&answers[0], seat, moves)?;
-    let now = answers[1].first().map(|row| stamp_at(row, 0));
-    Ok(now.transpose()?.unwrap_or_default())
-}
-
-/// Takes in feeds as they are now.
-fn take_feeds(rows: &[Row], seat: &NodeSeat, moves: &mut MovesToTell) -> Result<(), StoreError> {
-    for row in rows {
-        let feed = feed_at(row, 0)?;
-        // A record that is damaged is told by whoever serves the feed.
-        let Ok(record) = record_of(row) else { continue };
-        if seat.learn(feed, KnownHead::of(&record)) {
-            moves.feeds.insert(feed, record.head());
-        }
-    }
-    Ok(())
 }

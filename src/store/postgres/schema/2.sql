@@ -8,7 +8,7 @@ CREATE TRIGGER feeds_move BEFORE INSERT OR UPDATE ON feeds
     FOR EACH ROW EXECUTE FUNCTION note_move();
 CREATE INDEX feeds_moved_in ON feeds (moved_in);
 
-INSERT INTO meta (name) VALUES ('beat'), ('catalog'), ('accounts');
+INSERT INTO meta (name) VALUES ('beat'), ('catalog'), ('accounts'), ('restored');
 INSERT INTO meta (name, number) VALUES ('oldest_schema', 2);
 
 -- In no log of the database and on no standby: what is asked holds credentials, and is of moments.

@@ -1,7 +1,7 @@
 //! Several processes on one database, as stores in one process: who works, what the others learn,
 //! and what becomes of one that died, stands still or is cut off.
 
-use super::clock;
+use super::{Cutter, clock};
 use crate::{
     feed::record::{FeedNo, Head},
     store::{
@@ -12,12 +12,15 @@ use crate::{
             rig::{NAMESPACE, add, commit},
         },
         database_url::DatabaseUrl,
-        postgres::Postgres,
+        postgres::{DatabaseTime, Postgres},
     },
 };
 use bytes::Bytes;
 use std::{collections::HashMap, os::unix::fs::PermissionsExt as _, thread, time::Duration};
-use testkit::wait::{PATIENCE, until};
+use testkit::{
+    postgres::PostgresServer,
+    wait::{PATIENCE, until},
+};
 use tokio::{sync::mpsc, time::timeout};
 
 fn node(database: &DatabaseUrl) -> Postgres {
@@ -370,7 +373,7 @@ async fn one_process_alone_and_several_together_keep_each_other_out() {
     several.close().await.unwrap();
     let alone = open(&database, clock()).unwrap();
     let refused = on_a_thread(|| {
-        let time = crate::store::postgres::DatabaseTime::OfProcess;
+        let time = DatabaseTime::OfProcess;
         Postgres::open_node(&database, clock(), time, WakeMode::Notify).err()
     });
     let refused = refused.expect("it is refused");
@@ -380,4 +383,164 @@ async fn one_process_alone_and_several_together_keep_each_other_out() {
     );
     alone.close().await.unwrap();
     assert_eq!(duty(&node(&database)), Duty::Working);
+}
+
+async fn is_sound(node: &Postgres) {
+    until("it is there", async || node.condition().outage().is_none()).await;
+}
+
+fn copy_data(server: &PostgresServer, from: &str, to: &str) {
+    let folder = server.folder();
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .args([folder.join(from), folder.join(to)])
+        .status();
+    assert!(copied.unwrap().success());
+}
+
+/// The database is put back to an earlier time below two nodes that saw a later one.
+#[tokio::test]
+async fn a_database_that_lost_commits_has_all_feeds_begin_one_new_generation() {
+    let mut server = PostgresServer::start();
+    let database = DatabaseUrl::new(server.url());
+    let (first, second) = (node(&database), node(&database));
+    let mut told = Told::of(&second);
+    let quiet = first.register("quiet", "quiet").await.unwrap();
+    let mut record = first.register("blog", NAMESPACE).await.unwrap();
+    let receipt = first.commit(commit(&record, vec![add(1)])).await.unwrap();
+    told.comes_to(record.no, &first).await;
+    server.end();
+    copy_data(&server, "data", "earlier");
+    server.start_again();
+    is_sound(&first).await;
+    is_sound(&second).await;
+    let nodes = [&first, &second];
+    let working = || nodes.into_iter().find(|node| duty(node) == Duty::Working);
+    until("one works", async || working().is_some()).await;
+    record = receipt.feed;
+    for n in 2..4 {
+        let receipt = working()
+            .unwrap()
+            .commit(commit(&record, vec![add(n)]))
+            .await;
+        record = receipt.unwrap().feed;
+    }
+    let lost = record;
+    let following = nodes.into_iter().find(|node| duty(node) == Duty::Following);
+    // Both know what is lost.
+    let seat = following.unwrap().database.seat.as_ref().unwrap();
+    until("it is heard of", async || seat.newest().1 >= lost.last_t).await;
+    server.end();
+    std::fs::remove_dir_all(server.folder().join("data")).unwrap();
+    copy_data(&server, "earlier", "data");
+    server.start_again();
+    until("all is there, and told", async || {
+        let all_told = nodes.iter().all(|node| node.restored().is_some());
+        let none_away = nodes.iter().all(|node| node.condition().outage().is_none());
+        all_told && none_away && working().is_some()
+    })
+    .await;
+    for node in nodes {
+        for feed in [lost.no, quiet.no] {
+            let lineage = node.feed(feed).await.unwrap().lineage;
+            assert_eq!(lineage.lost.len(), 1, "once, by one of them: {lineage:?}");
+            assert!(lineage.generation() > lost.last_t, "{lineage:?}");
+        }
+    }
+    let record = first.feed(lost.no).await.unwrap();
+    assert_eq!(record.items.total, 1);
+    let worker = working().unwrap();
+    worker.commit(commit(&record, vec![add(4)])).await.unwrap();
+    // Whoever comes next takes it for what it is.
+    worker.close().await.unwrap();
+    let other = nodes.into_iter().find(|node| !std::ptr::eq(*node, worker));
+    let other = other.unwrap();
+    works(other).await;
+    let lineage = other.feed(lost.no).await.unwrap().lineage;
+    assert_eq!(lineage.lost.len(), 1, "{lineage:?}");
+}
+
+#[tokio::test]
+async fn an_election_whose_commit_is_cut_is_held_again() {
+    let server = PostgresServer::start();
+    let cutter = Cutter::before(server.folder());
+    let first = node(&DatabaseUrl::new(server.url()));
+    let second = node(&cutter.url());
+    first.close().await.unwrap();
+    // One is made and nobody is told, and the next one is not.
+    cutter.cuts.store(8, std::sync::atomic::Ordering::SeqCst);
+    works(&second).await;
+    is_sound(&second).await;
+    let feed = second.register("blog", NAMESPACE).await.unwrap();
+    second.commit(commit(&feed, vec![add(1)])).await.unwrap();
+    assert_eq!(duty(&second), Duty::Working);
+}
+
+#[test]
+fn missing_rights_and_a_server_without_a_free_connection_are_said() {
+    let server = PostgresServer::start();
+    drop(node(&DatabaseUrl::new(server.url())));
+    server.ask(
+        "CREATE ROLE reader LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader; \
+         CREATE ROLE few LOGIN CONNECTION LIMIT 2; CREATE SCHEMA few AUTHORIZATION few",
+    );
+    let socket = server.folder().display().to_string().replace('/', "%2F");
+    let of = |user: &str| DatabaseUrl::new(format!("postgresql://{user}@{socket}/postgres"));
+    let refused = |url: &DatabaseUrl| {
+        let opened = Postgres::open_node(url, clock(), DatabaseTime::OfProcess, WakeMode::Notify);
+        opened.err().expect("it is refused").to_string()
+    };
+    let told = refused(&of("reader"));
+    assert!(told.contains("lacks rights"), "{told}");
+    let told = refused(&of("few").in_schema("few"));
+    assert!(told.contains("no free connection"), "{told}");
+    server.ask("ALTER ROLE few CONNECTION LIMIT 20");
+    assert_eq!(duty(&node(&of("few").in_schema("few"))), Duty::Working);
+}
+
+/// The clock of the database is set an hour ahead, and an hour back, below two nodes. Nobody takes
+/// over, and who lives is known.
+#[tokio::test]
+async fn a_clock_of_the_database_that_jumps_decides_nothing() {
+    let schema = fresh_database();
+    let database = DatabaseUrl::new(format!("{}%2Cpg_catalog", schema.reveal()));
+    let (first, second) = (node(&database), node(&database));
+    for (node, name) in [(&first, "one"), (&second, "two")] {
+        let introduced = node
+            .nodes()
+            .unwrap()
+            .introduce(face(name, "https://a.example"));
+        introduced.await.unwrap();
+    }
+    let mut questions = first.nodes().unwrap().take_questions().unwrap();
+    let mut told = Told::of(&second);
+    let mut record = first.register("blog", NAMESPACE).await.unwrap();
+    for (n, by) in [(1, "+ interval '1 hour'"), (2, "- interval '1 hour'")] {
+        execute(
+            &database,
+            &format!(
+                "CREATE OR REPLACE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE \
+                 AS $$ SELECT pg_catalog.clock_timestamp() {by} $$"
+            ),
+        );
+        let third = node(&database);
+        let refused = third
+            .nodes()
+            .unwrap()
+            .introduce(face("three", "https://b.example"));
+        assert!(refused.await.is_err(), "both live");
+        let receipt = first.commit(commit(&record, vec![add(n)])).await.unwrap();
+        record = receipt.feed;
+        told.comes_to(record.no, &first).await;
+        let answering = async {
+            let question = questions.recv().await.unwrap();
+            question.answer.send(question.words).unwrap();
+        };
+        let asked = second.nodes().unwrap().ask(Bytes::from("who"), SOON);
+        let (answer, ()) = tokio::join!(asked, answering);
+        assert_eq!(answer.unwrap(), "who");
+        let seen = status(&second).await;
+        assert_eq!((seen.epoch, seen.nodes.len()), (1, 2), "{seen:?}");
+    }
+    assert_eq!(duty(&first), Duty::Working);
 }
