@@ -22,6 +22,8 @@ const WAY: &str = "challenge.txt";
 /// The challenges that every node answers; in no file, since a process that is alone knows them.
 const CHALLENGES: &str = "challenges.json";
 
+// Limit: where a node is slower than this and the authority comes to it, the order fails, and is tried
+// again as any other.
 /// Time that the other nodes have to answer challenges, before the authority may look. They are told
 /// in milliseconds, or look each second.
 const TAKEN_UP_WITHIN: Duration = Duration::from_secs(3);

@@ -113,7 +113,7 @@ impl SealKey {
         }
         if mark != self.mark {
             return Err(StoreError::Schema(format!(
-                "{name} is sealed with another key than that of store.key_file. Give the key that the other nodes have"
+                "{name} is sealed with another key than store.key_file names. Give the key that the other nodes have"
             )));
         }
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| damaged())?;

@@ -454,7 +454,7 @@ fn of_two_nodes_one_orders_and_the_authority_comes_to_the_other() {
         refused.code != 0
             && refused
                 .all()
-                .contains("sealed with another key than that of store.key_file"),
+                .contains("sealed with another key than store.key_file names"),
         "{refused:?}"
     );
 }
