@@ -12,7 +12,7 @@ use nix::{
 use std::{
     fs::{self, File},
     io::Write as _,
-    net::{SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
 };
@@ -29,7 +29,12 @@ pub struct Place {
 
 /// An address of the loopback that is free now.
 pub fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    free_address_of(Ipv4Addr::LOCALHOST)
+}
+
+/// An address of this host of the loopback that is free now.
+fn free_address_of(host: Ipv4Addr) -> SocketAddr {
+    let listener = TcpListener::bind((host, 0)).unwrap();
     listener.local_addr().unwrap()
 }
 
@@ -42,6 +47,12 @@ impl Place {
     /// A place for a process, at addresses that are free now.
     pub fn free() -> Self {
         Self::at(free_address(), free_address())
+    }
+
+    /// Likewise on another host of the loopback. No connection goes out from there, which would take
+    /// an address while its process is dead.
+    pub fn free_of(host: Ipv4Addr) -> Self {
+        Self::at(free_address_of(host), free_address_of(host))
     }
 
     /// A place for a server in the test's process, which says itself where it listens.

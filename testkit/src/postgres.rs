@@ -29,8 +29,8 @@ wait
 [ -e "$folder/keep" ] || rm -rf "$folder"
 "#;
 
-/// The line of the log by which it says that it takes connections.
-const READY: &str = "database system is ready to accept connections";
+/// The line of the log by which it says that it takes connections; a standby says more of them.
+const READY: &str = "database system is ready to accept";
 
 /// A server of PostgreSQL.
 pub struct PostgresServer {
@@ -75,6 +75,33 @@ impl PostgresServer {
         (server, port)
     }
 
+    /// A standby of a server that serves, which follows it from now on.
+    pub fn standby_of(primary: &Self) -> Self {
+        let mut server = Self::made();
+        let mut command = as_user(&programs().join("pg_basebackup").display().to_string());
+        let copied = command
+            .args(["-R", "-X", "stream", "-c", "fast", "-U", "everfeed", "-h"])
+            .arg(&primary.folder)
+            .arg("-D")
+            .arg(server.folder.join("data"))
+            .current_dir(&server.folder)
+            .output()
+            .unwrap();
+        assert!(copied.status.success(), "{copied:?}");
+        // A standby refuses to be asked in the other one.
+        let isolation = "default_transaction_isolation=read committed";
+        server.settings = vec![isolation.to_owned()];
+        server.start_again();
+        server
+    }
+
+    /// The URL of the database of whichever of two servers takes changes.
+    pub fn url_with(&self, other: &Self) -> String {
+        let socket = |server: &Self| server.folder.display().to_string().replace('/', "%2F");
+        let (one, two) = (socket(self), socket(other));
+        format!("postgresql://everfeed@{one},{two}/postgres")
+    }
+
     fn made() -> Self {
         let folder = TempDir::with_prefix("everfeed-pg").unwrap().keep();
         give_to_user(&folder);
@@ -100,20 +127,7 @@ impl PostgresServer {
     pub fn start_again(&mut self) {
         let _ = fs::remove_file(self.folder.join("keep"));
         let times_ready = self.times_ready();
-        let mut command = if is_root() {
-            // PostgreSQL refuses root.
-            let mut command = Command::new("setpriv");
-            command.args([
-                "--reuid=postgres",
-                "--regid=postgres",
-                "--clear-groups",
-                "sh",
-            ]);
-            command
-        } else {
-            Command::new("sh")
-        };
-        let child = command
+        let child = as_user("sh")
             .args(["-c", SERVED, "sh"])
             .arg(programs())
             .arg(&self.folder)
@@ -166,6 +180,17 @@ impl Drop for PostgresServer {
         self.end();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// A program, run as the user of PostgreSQL, which refuses root.
+fn as_user(program: &str) -> Command {
+    if !is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]);
+    command.arg(program);
+    command
 }
 
 /// Gives a file or a folder to the user that PostgreSQL runs as.

@@ -3,7 +3,8 @@
 
 use super::{
     connections::{CONNECTIONS_MAX, Connections},
-    fault::DatabaseFault,
+    fault::{DatabaseFault, statement_error},
+    kept_connection::{LOOK_MAX, transact},
     node_seat::{MovedInCommit, NodeSeat, WakeUp},
     session::DatabaseSession,
     statement::{SqlStatement, column, stamp_at},
@@ -31,7 +32,7 @@ use tokio::{
     task::spawn_blocking,
     time::timeout,
 };
-use tokio_postgres::{Client, types::Type};
+use tokio_postgres::{Client, Row, types::Type};
 
 /// Begins a transaction that reads: all of it at one revision.
 const READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -171,8 +172,22 @@ impl Database {
         task.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Room for another connection.
-    pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+    /// One transaction in one round trip, on a connection that is taken for it. It is not tried again.
+    pub(super) async fn transact(
+        &self,
+        opening: &str,
+        statements: Vec<SqlStatement>,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
+        let _place = self.place().await?;
+        let connection = self.connections.take().await?;
+        let asked = timeout(LOOK_MAX, transact(&connection, opening, &statements)).await;
+        let asked = asked.map_err(|_| StoreError::Away("the database does not answer".into()))?;
+        let answers = asked.map_err(|error| statement_error(&error))?;
+        connection.give_back();
+        Ok(answers)
+    }
+
+    async fn place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
         match timeout(WAIT_MAX, Arc::clone(&self.places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) => Err(StoreError::Closed),
@@ -369,7 +384,7 @@ impl Database {
                 &[(&transaction, Type::TEXT)],
             )
             .await
-            .map_err(|error| super::fault::statement_error(&error))?;
+            .map_err(|error| statement_error(&error))?;
         let status = column(&row, 0)?;
         connection.give_back();
         Ok(status)

@@ -3,8 +3,7 @@
 
 use super::{
     database::Database,
-    fault::statement_error,
-    kept_connection::{KeptConnection, NOTING, transact},
+    kept_connection::{KeptConnection, NOTING},
     node_seat::{NodeSeat, WakeUp},
     statement::{SqlStatement, column},
 };
@@ -35,6 +34,9 @@ const TAKEN_AT_ONCE: usize = 16;
 
 /// Time for which a question whose asker died stays in the database.
 const OLD_AFTER: Duration = Duration::from_secs(180);
+
+/// Times that an answer is written, where the database does not take it.
+const ANSWER_TRIES: u32 = 5;
 
 /// Pause before the first look for an answer; each further one is longer, up to the last.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
@@ -170,13 +172,9 @@ pub(super) async fn ask_here(
     asked.await.ok().flatten().ok_or_else(none)
 }
 
-/// One statement on a connection of the pool.
+/// One statement.
 async fn once(database: &Database, statement: SqlStatement) -> Result<Vec<Row>, StoreError> {
-    let _place = database.place().await?;
-    let connection = database.connections.take().await?;
-    let answers = transact(&connection, NOTING, &[statement]).await;
-    let mut answers = answers.map_err(|error| statement_error(&error))?;
-    connection.give_back();
+    let mut answers = database.transact(NOTING, vec![statement]).await?;
     Ok(answers.pop().unwrap_or_default())
 }
 
@@ -199,7 +197,9 @@ async fn wait(database: &Database, no: i64, rung: &Notify) -> Result<Bytes, Stor
             () = sleep(pause) => pause = (pause * 2).min(LOOK_EVERY_MAX),
         }
         let sql = "SELECT answer FROM questions WHERE no = $1 AND is_over";
-        let rows = once(database, SqlStatement::new(sql).with(no)).await?;
+        let asked = once(database, SqlStatement::new(sql).with(no)).await;
+        // While the database is away the answer may come all the same.
+        let Ok(rows) = asked else { continue };
         let Some(row) = rows.first() else { continue };
         let answer: Option<Vec<u8>> = column(row, 0)?;
         return answer.map(Bytes::from).ok_or_else(|| {
@@ -227,22 +227,29 @@ fn pass_on(
     tokio::spawn(async move {
         let answer = answered.await.ok();
         let answer = answer.filter(|answer| answer.len() <= WORDS_BYTES_MAX);
-        let sql = match &answer {
-            Some(_) => "UPDATE questions SET is_over = true, answer = $2 WHERE no = $1",
-            None => "UPDATE questions SET is_over = true WHERE no = $1",
-        };
-        let mut written = SqlStatement::new(sql).with(no);
-        if let Some(answer) = answer {
-            written = written.with(answer.to_vec());
-        }
-        match once(&database, written).await {
+        put_answer(&database, no, answer).await;
+    });
+    Ok(())
+}
+
+/// Writes the answer to a question, or that there is none.
+async fn put_answer(database: &Database, no: i64, answer: Option<Bytes>) {
+    let written = || {
+        let sql = "UPDATE questions SET is_over = true, answer = $2 WHERE no = $1";
+        let answer = answer.as_ref().map(|answer| answer.to_vec());
+        SqlStatement::new(sql).with(no).with(answer)
+    };
+    for _ in 0..ANSWER_TRIES {
+        match once(database, written()).await {
             Ok(_) => {
                 if let Some(seat) = &database.seat {
                     seat.tell(&WakeUp::Answered(no));
                 }
+                return;
             }
-            Err(error) => tracing::warn!("An answer does not come to who asked: {error}"),
+            Err(error) => tracing::debug!("An answer is not written: {error}"),
         }
-    });
-    Ok(())
+        sleep(FIRST_LOOK).await;
+    }
+    tracing::warn!("An answer to a question of another node could not be written");
 }

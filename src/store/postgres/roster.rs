@@ -106,7 +106,6 @@ pub(super) async fn status(
     database: &Database,
     seat: &NodeSeat,
 ) -> Result<NodesStatus, StoreError> {
-    let mut connection = KeptConnection::new(database.connections.clone());
     let asked = vec![
         SqlStatement::new("SELECT number FROM meta WHERE name = 'epoch'"),
         SqlStatement::new(
@@ -117,7 +116,7 @@ pub(super) async fn status(
              FROM nodes WHERE heard > clock_timestamp() - interval '1 minute' ORDER BY name, id",
         ),
     ];
-    let answers = connection.transact(NOTING, asked).await?;
+    let answers = database.transact(NOTING, asked).await?;
     let epoch = answers[0]
         .first()
         .map(|row| number_at(row, 0))

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::store::StoreError;
 
-/// The migrations, the first one first. One that was released is never changed.
+/// The migrations, the first one first. One that was released is never changed. One that does more
+/// than add raises `oldest_schema`, so that no older everfeed runs beside.
 const MIGRATIONS: [&str; 3] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),

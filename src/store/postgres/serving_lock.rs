@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_MAX: Duration = Duration::from_secs(5);
 
 /// Time that a start waits for the process before it to let go of the lock.
-const TAKE_MAX: Duration = Duration::from_secs(5);
+const TAKE_MAX: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 5 });
 
 /// Pause between two tries of a start.
 const TAKE_EVERY: Duration = Duration::from_millis(5);

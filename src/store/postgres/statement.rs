@@ -164,6 +164,12 @@ impl From<Vec<u8>> for SqlParam {
     }
 }
 
+impl From<Option<Vec<u8>>> for SqlParam {
+    fn from(bytes: Option<Vec<u8>>) -> Self {
+        Self::new(bytes, Type::BYTEA)
+    }
+}
+
 impl From<Vec<Vec<u8>>> for SqlParam {
     fn from(values: Vec<Vec<u8>>) -> Self {
         Self::new(values, Type::BYTEA_ARRAY)

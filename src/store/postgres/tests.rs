@@ -28,6 +28,7 @@ use std::{
 use testkit::{postgres::PostgresServer, wait::until};
 
 mod nodes;
+mod standby;
 
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))

@@ -27,6 +27,7 @@ const GATHER: Duration = Duration::from_millis(3);
 /// Notifications that wait at most. Those behind them are lost, and sweeps find what they told.
 const WAITING_MAX: usize = 256;
 
+// Limit: a node alone on its database sends them, too; nobody hears them.
 /// Sends what the others are to be told until the store is gone.
 pub(super) async fn tell(database: Arc<Database>, seat: Arc<NodeSeat>) {
     let mut connection = KeptConnection::new(Arc::clone(&database.connections));

@@ -4,8 +4,12 @@ use super::proxy::DatabaseProxy;
 use crate::{EVERFEED, kill::reader::Reader};
 use nix::sys::signal::Signal;
 use std::{
+    net::Ipv4Addr,
     process::ExitStatus,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU8, Ordering},
+    },
     time::Duration,
 };
 use testkit::{
@@ -102,7 +106,7 @@ impl Cluster {
 
 impl Node {
     fn new(no: usize, proxy: DatabaseProxy, lines: &str) -> Self {
-        let place = Place::free();
+        let place = Place::free_of(host_of_its_own());
         let server = format!("public_url = \"{PUBLIC_URL}\"");
         // Publishers see by it which node it is.
         let rest = format!("{lines}\n[upstream]\ncontact_url = \"http://node-{no}.example/\"\n");
@@ -151,6 +155,14 @@ impl Node {
         let ended = tokio::time::timeout(PATIENCE, ended).await;
         ended.expect("it ends")
     }
+}
+
+/// A host of the loopback that no other node of this process has, nor most likely of another one.
+fn host_of_its_own() -> Ipv4Addr {
+    static HOSTS: AtomicU8 = AtomicU8::new(1);
+    let [_, _, high, low] = std::process::id().to_be_bytes();
+    let host = HOSTS.fetch_add(1, Ordering::Relaxed);
+    Ipv4Addr::new(127, 1 + high % 250, low, host)
 }
 
 /// The node that calls itself so to publishers.

@@ -8,14 +8,16 @@ use super::{
 use nix::sys::signal::Signal;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use std::{
+    collections::BTreeMap,
     fmt::{self, Display, Formatter},
     ops::Range,
     time::{Duration, Instant},
 };
+use testkit::wait::{GLANCE, PATIENCE};
 use tokio::time::sleep;
 
 /// Milliseconds between two faults.
-const PAUSE_MS: Range<u64> = 200..1900;
+const PAUSE_MS: Range<u64> = 100..1100;
 
 /// Milliseconds after which a killed node starts again, and the database.
 const DEAD_MS: Range<u64> = 0..2000;
@@ -26,12 +28,6 @@ const LONG_MS: Range<u64> = 11_000..14_000;
 
 /// Of so many stops and stalls one is long.
 const LONG_ONE_IN: u32 = 8;
-
-/// Time between two looks at nodes that heal.
-const GLANCE: Duration = Duration::from_millis(20);
-
-/// Time in which a node ends in order.
-const END_MAX: Duration = Duration::from_secs(30);
 
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +70,7 @@ pub(crate) struct Campaign {
     pub(crate) inflicted: Vec<Inflicted>,
     /// Nodes that ended by themselves, as one does that finds no database when it starts. They are
     /// started again, as a supervisor would.
-    pub(crate) fell: usize,
+    pub(crate) fell: BTreeMap<String, usize>,
     chance: StdRng,
     begun: Instant,
     cures: Vec<(Instant, Cure)>,
@@ -84,7 +80,7 @@ impl Campaign {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             inflicted: Vec::new(),
-            fell: 0,
+            fell: BTreeMap::new(),
             chance: StdRng::seed_from_u64(seed),
             begun: Instant::now(),
             cures: Vec::new(),
@@ -166,7 +162,7 @@ impl Campaign {
             }
             Fault::End => {
                 struck.signal(Signal::SIGTERM);
-                Cure::StartWhenEnded(node, Instant::now() + END_MAX)
+                Cure::StartWhenEnded(node, Instant::now() + PATIENCE)
             }
             Fault::Stop => {
                 struck.signal(Signal::SIGSTOP);
@@ -192,7 +188,7 @@ impl Campaign {
 
     /// Lets everything heal, and waits until all nodes are ready.
     pub(crate) async fn heal_all(&mut self, cluster: &mut Cluster) {
-        let until = Instant::now() + testkit::wait::PATIENCE;
+        let until = Instant::now() + PATIENCE;
         loop {
             self.heal(cluster).await;
             let mut are_ready = self.cures.is_empty();
@@ -209,7 +205,7 @@ impl Campaign {
     }
 
     /// Ends the faults that are due, and starts nodes again that ended by themselves.
-    async fn heal(&mut self, cluster: &mut Cluster) {
+    pub(crate) async fn heal(&mut self, cluster: &mut Cluster) {
         let now = Instant::now();
         let due = self.cures.extract_if(.., |(at, _)| *at <= now);
         for (_, cure) in due.collect::<Vec<_>>() {
@@ -217,7 +213,9 @@ impl Campaign {
         }
         for node in 0..NODES {
             if !self.is_hurt(node) && cluster.nodes[node].ended().is_some() {
-                self.fell += 1;
+                let log = cluster.nodes[node].place.read("log");
+                let cause = log.lines().last().unwrap_or_default().to_owned();
+                *self.fell.entry(cause).or_default() += 1;
                 let start = Instant::now() + Duration::from_millis(300);
                 self.cures.push((start, Cure::Start(node)));
             }

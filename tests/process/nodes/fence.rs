@@ -22,7 +22,6 @@ const NO_FENCE: [&str; 2] = [
      WHEN (NEW.name = 'epoch') EXECUTE FUNCTION no_fence()",
 ];
 
-#[ignore = "one process at a time serves a database yet"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_was_stopped_works_no_more_and_without_the_fence_the_checks_fail() {
     let fenced = World::start(1).await;
@@ -66,15 +65,6 @@ async fn goes_on(world: &World) -> (Instant, Instant) {
 }
 
 impl World {
-    /// The polls of the feed that was polled least since then.
-    fn polled_since(&self, then: Instant) -> usize {
-        let since = |name| {
-            let polls = self.blogs.polls(name);
-            polls.iter().filter(|poll| poll.at > then).count()
-        };
-        self.blogs.names().map(since).min().unwrap_or_default()
-    }
-
     /// Polls and pushes that one fault at this time does not excuse.
     fn unexcused(&self, fault: Instant) -> usize {
         let of_feed = |name| {

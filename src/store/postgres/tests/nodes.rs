@@ -27,7 +27,7 @@ fn node(database: &DatabaseUrl) -> Postgres {
     open_node(database, clock(), WakeMode::Notify)
 }
 
-fn duty(node: &Postgres) -> Duty {
+pub(super) fn duty(node: &Postgres) -> Duty {
     *node.nodes().unwrap().duty().borrow()
 }
 
@@ -385,7 +385,7 @@ async fn one_process_alone_and_several_together_keep_each_other_out() {
     assert_eq!(duty(&node(&database)), Duty::Working);
 }
 
-async fn is_sound(node: &Postgres) {
+pub(super) async fn is_sound(node: &Postgres) {
     until("it is there", async || node.condition().outage().is_none()).await;
 }
 
@@ -458,6 +458,27 @@ async fn a_database_that_lost_commits_has_all_feeds_begin_one_new_generation() {
     works(other).await;
     let lineage = other.feed(lost.no).await.unwrap().lineage;
     assert_eq!(lineage.lost.len(), 1, "{lineage:?}");
+}
+
+#[tokio::test]
+async fn whoever_puts_a_database_back_says_so_and_all_feeds_begin_a_new_generation() {
+    let database = fresh_database();
+    let before = node(&database);
+    let feed = before.register("blog", NAMESPACE).await.unwrap();
+    let receipt = before.commit(commit(&feed, vec![add(1)])).await.unwrap();
+    assert_eq!(before.restored(), None);
+    let begin = || Postgres::begin_generations(&database, clock());
+    let refused = on_a_thread(begin).unwrap_err();
+    assert!(
+        refused.to_string().contains("another everfeed serves"),
+        "{refused}"
+    );
+    before.close().await.unwrap();
+    on_a_thread(begin).unwrap();
+    let after = node(&database);
+    let lineage = after.feed(feed.no).await.unwrap().lineage;
+    assert!(lineage.generation() > receipt.feed.last_t, "{lineage:?}");
+    until("it is told", async || after.restored().is_some()).await;
 }
 
 #[tokio::test]
