@@ -306,7 +306,7 @@ impl Starting {
                 let registered = catalog::register(&*store, feeds, progress).await?;
                 (registered, Vec::new())
             }
-            Duty::Following => catalog::follow(&*store, feeds).await?,
+            Duty::Following => nodes::registered_elsewhere(&*store, feeds).await?,
         };
         catalog.publish(registered.with_registry(self.names));
         removed::tell(&removed::removed_feeds(&*store, &catalog.snapshot()).await?);

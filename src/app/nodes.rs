@@ -9,9 +9,10 @@ use super::{
     workplace::Workplace,
 };
 use crate::{
+    catalog::{self, CatalogSnapshot, FeedSettings},
     edge::body,
     serve::admin::{Admin, Relayed},
-    store::{Duty, Moves, NodeFace, Nodes, Question},
+    store::{Duty, Moves, NodeFace, Nodes, Question, Store, StoreError},
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -20,7 +21,7 @@ use http_body_util::BodyExt as _;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, MissedTickBehavior},
+    time::{Instant, MissedTickBehavior, sleep},
 };
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -34,6 +35,13 @@ const PRIVATE_MAX: Duration = Duration::from_secs(10);
 
 /// Time between two looks at the store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Time for which a start waits for feeds that the process that works does not know yet. One that
+/// was started with another configuration never will.
+const REGISTERED_MAX: Duration = Duration::from_secs(10);
+
+/// Time between two looks at them.
+const REGISTERED_EVERY: Duration = Duration::from_millis(100);
 
 /// Bytes of an answer to the operator at most that goes to another process.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -63,6 +71,24 @@ struct Behind {
 /// The duty with which a process begins. One that is alone works.
 pub(super) fn first_duty(nodes: Option<&Nodes>) -> Duty {
     nodes.map_or(Duty::Working, |nodes| *nodes.duty().borrow())
+}
+
+/// The feeds as the process that works has registered them, and those that it does not know. Of
+/// processes that start together it may still be at it: without this wait a configured feed would
+/// be answered 404.
+pub(super) async fn registered_elsewhere(
+    store: &dyn Store,
+    feeds: Vec<FeedSettings>,
+) -> Result<(CatalogSnapshot, Vec<FeedSettings>), StoreError> {
+    let until = Instant::now() + REGISTERED_MAX;
+    loop {
+        let (known, unknown) = catalog::follow(store, feeds.clone()).await?;
+        let is_alone = first_duty(store.nodes()) == Duty::Working;
+        if unknown.is_empty() || is_alone || Instant::now() >= until {
+            return Ok((known, unknown));
+        }
+        sleep(REGISTERED_EVERY).await;
+    }
 }
 
 /// Says who this process is.

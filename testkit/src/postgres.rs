@@ -193,6 +193,68 @@ fn as_user(program: &str) -> Command {
     command
 }
 
+/// A pgbouncer before a server, which parts its connections at the end of each transaction.
+pub struct Pooler {
+    folder: TempDir,
+    serving: Child,
+}
+
+/// The settings of one; `%` is the folder of the server, `@` its own.
+const POOLED: &str = "[databases]
+postgres = host=% port=5432 user=everfeed dbname=postgres
+[pgbouncer]
+listen_port = 6432
+unix_socket_dir = @
+auth_type = any
+pool_mode = transaction
+max_client_conn = 300
+default_pool_size = 60
+ignore_startup_parameters = extra_float_digits
+logfile = @/log
+pidfile = @/pid
+";
+
+impl Pooler {
+    /// Serves before a server. Panics where pgbouncer is not installed.
+    pub fn before(server: &PostgresServer) -> Self {
+        let folder = TempDir::with_prefix("everfeed-pooler").unwrap();
+        give_to_user(folder.path());
+        let settings = POOLED
+            .replace('%', &server.folder.display().to_string())
+            .replace('@', &folder.path().display().to_string());
+        let path = folder.path().join("pgbouncer.ini");
+        fs::write(&path, settings).unwrap();
+        give_to_user(&path);
+        let serving = as_user("pgbouncer")
+            .args(["-q".as_ref(), path.as_os_str()])
+            .current_dir(&folder)
+            .spawn()
+            .expect("pgbouncer is not installed: tests/run installs it");
+        let pooler = Self { folder, serving };
+        for _ in 0..400 {
+            if pooler.folder.path().join(".s.PGSQL.6432").exists() {
+                return pooler;
+            }
+            thread::sleep(Duration::from_millis(25));
+        }
+        panic!("pgbouncer does not start");
+    }
+
+    /// The URL of the database behind it.
+    pub fn url(&self) -> String {
+        let socket = self.folder.path().display().to_string().replace('/', "%2F");
+        format!("postgresql://everfeed@{socket}:6432/postgres")
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.serving.kill();
+        let _ = self.serving.wait();
+    }
+}
+
 /// Gives a file or a folder to the user that PostgreSQL runs as.
 fn give_to_user(path: &Path) {
     if is_root() {

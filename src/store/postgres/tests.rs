@@ -28,6 +28,7 @@ use std::{
 use testkit::{postgres::PostgresServer, wait::until};
 
 mod nodes;
+mod pooler;
 mod standby;
 
 fn clock() -> Arc<Manual> {

@@ -31,7 +31,7 @@ pub(super) fn duty(node: &Postgres) -> Duty {
     *node.nodes().unwrap().duty().borrow()
 }
 
-async fn works(node: &Postgres) {
+pub(super) async fn works(node: &Postgres) {
     until("it works", async || duty(node) == Duty::Working).await;
 }
 
@@ -149,15 +149,15 @@ async fn next(moves: &mut mpsc::Receiver<Moves>) -> Moves {
 }
 
 /// What a node was told so far.
-struct Told(mpsc::Receiver<Moves>, HashMap<FeedNo, Head>);
+pub(super) struct Told(mpsc::Receiver<Moves>, HashMap<FeedNo, Head>);
 
 impl Told {
-    fn of(node: &Postgres) -> Self {
+    pub(super) fn of(node: &Postgres) -> Self {
         Self(node.nodes().unwrap().take_moves().unwrap(), HashMap::new())
     }
 
     /// Waits until a feed is told as another node has it.
-    async fn comes_to(&mut self, feed: FeedNo, node: &Postgres) {
+    pub(super) async fn comes_to(&mut self, feed: FeedNo, node: &Postgres) {
         let head = node.feed(feed).await.unwrap().head();
         while self.1.get(&feed) != Some(&head) {
             self.1.extend(next(&mut self.0).await.feeds);
