@@ -64,6 +64,8 @@ pub(super) struct Shifts {
 struct Behind {
     catalog: bool,
     accounts: bool,
+    /// The certificate that everfeed gets itself, and its challenges.
+    certificate: bool,
 }
 
 /// The duty with which a process begins. One that is alone works.
@@ -196,6 +198,7 @@ impl Shifts {
         self.behind = Behind {
             catalog: true,
             accounts: true,
+            certificate: true,
         };
         self.catch_up().await;
     }
@@ -230,6 +233,7 @@ impl Shifts {
         }
         self.behind.catalog |= moves.catalog;
         self.behind.accounts |= moves.accounts;
+        self.behind.certificate |= moves.sealed;
         self.catch_up().await;
     }
 
@@ -245,12 +249,36 @@ impl Shifts {
                 Err(error) => tracing::debug!("The users could not be read: {error}"),
             }
         }
-        if self.behind.catalog && self.workplace().work().is_none() {
+        let works = self.workplace().work().is_some();
+        if self.behind.certificate && !works {
+            self.behind.certificate = !self.take_up_certificate().await;
+        }
+        let bench = &self.bench;
+        if self.behind.catalog && !works {
             match bench.reloader.follow().await {
                 Ok(()) => self.behind.catalog = false,
                 Err(error) => tracing::debug!("The feeds could not be read: {error}"),
             }
         }
+    }
+
+    /// Shows the certificate that the process that works was given, and answers its challenges. False
+    /// where that is tried again.
+    async fn take_up_certificate(&self) -> bool {
+        let Some(certificate) = &self.bench.certificate else {
+            return true;
+        };
+        let Err(error) = certificate.take_up().await else {
+            return true;
+        };
+        let is_away = self.bench.wiring.store.condition().outage().is_some();
+        if !is_away {
+            let secs = LOOK_EVERY.as_secs();
+            tracing::error!(
+                "What is kept of the certificate could not be taken up, will try again in {secs} s: {error}"
+            );
+        }
+        false
     }
 
     /// Answers a question of a process that follows, while everything goes on.
