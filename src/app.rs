@@ -341,7 +341,10 @@ impl Starting {
             None => None,
         };
         match (duty, &shifts) {
-            (Duty::Following, Some(shifts)) => shifts.open_following(),
+            (Duty::Following, Some(shifts)) => {
+                nodes::announce(&*store, &bench.wiring.notify).await?;
+                shifts.open_following();
+            }
             _ => self.admin.open(Arc::new(bench.begin().await?)),
         }
         let mounts = bench

@@ -11,11 +11,12 @@ use super::{
 use crate::{
     catalog::{self, CatalogSnapshot, FeedSettings},
     edge::body,
+    notify::Notify,
     serve::admin::{Admin, Relayed},
-    store::{Duty, Moves, NodeFace, Nodes, Question, Store, StoreError},
+    store::{Duty, Moves, NodeFace, Nodes, Question, Store, StoreError, listing},
 };
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::{TryStreamExt as _, future::BoxFuture};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use std::{sync::Arc, time::Duration};
@@ -89,6 +90,16 @@ pub(super) async fn registered_elsewhere(
         }
         sleep(REGISTERED_EVERY).await;
     }
+}
+
+/// Announces the heads of all feeds to a process that begins to follow. A feed without one would be
+/// answered 404 until the first moves are told.
+pub(super) async fn announce(store: &dyn Store, notify: &Notify) -> Result<(), StoreError> {
+    let mut records = listing::feeds(store);
+    while let Some(record) = records.try_next().await? {
+        notify.moved(record.no, record.head());
+    }
+    Ok(())
 }
 
 /// Says who this process is.

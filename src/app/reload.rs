@@ -402,7 +402,6 @@ impl Reloader {
             PuttingBy::Following => catalog::follow(&*parts.store, feeds).await,
         }
         .map_err(ReloadRefused::of_store)?;
-        *lock(&self.unknown) = unknown;
         let snapshot = snapshot.with_registry(names);
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
         let removed = removed_feeds(&*parts.store, &snapshot).await;
@@ -424,6 +423,8 @@ impl Reloader {
         let before = parts.gate.catalog.snapshot();
         let unused = before.parts().filter(|no| snapshot.feed_no(*no).is_none());
         let unused: Vec<FeedNo> = unused.collect();
+        // Together: a failure before leaves both as they were, and no feed is lost between them.
+        *lock(&self.unknown) = unknown;
         parts.gate.catalog.publish(snapshot);
         for part in unused {
             if let Err(StoreError::UnknownFeed(_)) = parts.store.feed(part).await {
