@@ -142,9 +142,7 @@ impl RemovedItem {
 
 fn words(removed: &str, kept: Option<&str>, still_shown: &str, beside: &str) -> String {
     let file = match kept {
-        Some(why) => format!(
-            "NOT YET GONE: free pages of the store's file still hold it ({why}). everfeed tries to write the file anew at every start"
-        ),
+        Some(why) => format!("NOT YET GONE: {why}"),
         None => "the file of the store was written anew without it".to_owned(),
     };
     format!(
