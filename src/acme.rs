@@ -1,4 +1,4 @@
-//! A certificate that everfeed gets and renews itself (ACME, RFC 8555): its settings, the files
+//! A certificate that everfeed gets and renews itself (ACME, RFC 8555): its settings, the things
 //! that are kept of it, and the moments at which an authority is asked; not the connections on
 //! which it is shown.
 
@@ -17,6 +17,10 @@ mod fault;
 
 mod folder;
 
+mod kept;
+
+mod challenge;
+
 pub mod held;
 
 pub mod keeper;
@@ -31,10 +35,12 @@ mod transport;
 
 pub mod validity;
 
+pub use challenge::OpenChallenge;
 pub use fault::{AcmeFault, OrderStep};
 pub use folder::AcmeFolder;
 pub use held::HeldCertificate;
 pub use keeper::{CertificateKeeper, CertificateState, CertificateWatch};
+pub use kept::{AcmeRows, Kept};
 pub use protocol::{AcmeAuthority, ProtocolParts};
 
 /// The directory of Let's Encrypt.
@@ -58,7 +64,8 @@ pub struct AcmeSettings {
     /// File of a root certificate (PEM) that is trusted for the directory, beside those of the
     /// machine.
     pub root: Option<PathBuf>,
-    /// Folder of the account, the certificate and their keys; `acme` beside the store by default.
+    /// Folder of the account, the certificate and their keys; `acme` beside the store by default. They
+    /// are in the database where the store is one.
     pub folder: Option<PathBuf>,
 }
 

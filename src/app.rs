@@ -2,7 +2,7 @@
 //! decides nothing else.
 
 use crate::{
-    acme::{CertificateKeeper, CertificateWatch},
+    acme::keeper::KeeperParts,
     auth::commands::{AccountAnswer, AccountCommand},
     catalog::{self, FeedSettings, RegistrationProgress, RegistryNames},
     clock::{self, Clock},
@@ -149,10 +149,9 @@ impl App {
         let idle_per_host = descriptors.idle_per_host();
         let wiring = Wiring::new(config, store.clone(), clock, idle_per_host).await?;
         let server = &wiring.config.server;
-        let keeper = wiring.certificate_keeper()?;
-        let certificate = keeper.as_ref().map(CertificateKeeper::watch);
-        let held = keeper.as_ref().map(CertificateKeeper::held);
-        let doors = Doors::open(server, keeper).await?;
+        let certificate = wiring.own_certificate().await?;
+        let held = certificate.as_ref().map(|parts| parts.held.clone());
+        let doors = Doors::open(server, held.clone()).await?;
         let listening = doors.listening()?;
         let (address, admin_address) = (listening.address(), listening.operator);
 
@@ -174,7 +173,6 @@ impl App {
             limits,
         );
         tasks.follow_certificate(doors.certificate, wiring.clock.clone());
-        tasks.keep_certificate(doors.keeper);
         if let Some(listener) = doors.redirect {
             tasks.redirect(listener, held, &server.public_url, address.port());
         }
@@ -283,7 +281,7 @@ struct Starting {
     router: Router,
     admin: Admin,
     /// The certificate that everfeed gets itself.
-    certificate: Option<CertificateWatch>,
+    certificate: Option<KeeperParts>,
     /// `[server]`, with the numbers in force.
     in_force: serve::Config,
     listening: Listening,
@@ -308,7 +306,7 @@ impl Starting {
                 let registered = catalog::register(&*store, feeds, progress).await?;
                 (registered, Vec::new())
             }
-            Duty::Following => catalog::follow(&*store, feeds).await?,
+            Duty::Following => nodes::registered_elsewhere(&*store, feeds).await?,
         };
         catalog.publish(registered.with_registry(self.names));
         removed::tell(&removed::removed_feeds(&*store, &catalog.snapshot()).await?);

@@ -87,6 +87,9 @@ impl Config {
         let folder = file.with_file_name("");
         let mut config = Self::from_text(file, &text, environment, |config| {
             config.store.path = folder.join(&config.store.path);
+            if let Some(file) = &mut config.store.key_file {
+                *file = folder.join(&*file);
+            }
             config.server.listen.below(&folder);
             for path in [
                 &mut config.server.tls.certificate,
@@ -111,6 +114,7 @@ impl Config {
             let of_certificate = problems::certificate_problem(config)
                 .into_iter()
                 .chain(problems::acme_problems(config))
+                .chain(problems::key_file_problem(config))
                 .chain(xmpp::problem_with_files(&config.xmpp).map(|it| it.within("xmpp")));
             problems::store_problem(config)
                 .into_iter()
@@ -322,11 +326,13 @@ impl Config {
             lines.push(format!("  xmpp        {jid}, at {server}"));
         }
         if let Some(acme) = &server.tls.acme {
-            let (names, folder) = (acme.names().join(", "), acme.folder(&store.path));
+            let (names, authority) = (acme.names().join(", "), &acme.directory);
+            let place = match &store.url {
+                Some(_) => "the database".to_owned(),
+                None => acme.folder(&store.path).display().to_string(),
+            };
             lines.push(format!(
-                "  certificate {names}, from {}, kept in {}",
-                acme.directory,
-                folder.display()
+                "  certificate {names}, from {authority}, kept in {place}"
             ));
         }
         for site in site {

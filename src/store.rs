@@ -27,6 +27,8 @@ mod registry;
 
 mod subscription_no;
 
+mod sealing;
+
 pub mod error;
 
 pub mod condition;
@@ -82,7 +84,9 @@ pub use database_copy::{copy_from_database, copy_to_database};
 pub use error::StoreError;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
-pub use nodes::{Duty, Moves, NodeFace, NodeStatus, Nodes, NodesEngine, NodesStatus, Question};
+pub use nodes::{
+    Duty, Moves, NodeFace, NodeStatus, Nodes, NodesEngine, NodesStatus, Question, SealedRows,
+};
 pub use opening::{begin_generations, look, open, open_node, url_problem};
 #[cfg(not(feature = "postgres"))]
 pub use opening::{copy_from_database, copy_to_database};
@@ -90,6 +94,7 @@ pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use redb::stored_item;
 pub use registry::{RegistryChange, RegistryEntry, RegistryStore};
+pub use sealing::{BadKeyFile, SealKey};
 pub use settings::{Config, WakeMode};
 pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;

@@ -105,6 +105,12 @@ impl From<Error> for AcmeFault {
     }
 }
 
+impl From<rcgen::Error> for AcmeFault {
+    fn from(error: rcgen::Error) -> Self {
+        Self::ours(format!("a key or a request could not be made: {error}"))
+    }
+}
+
 impl From<&FetchError> for AcmeFault {
     fn from(error: &FetchError) -> Self {
         let text = format!("the authority could not be asked: {error}");

@@ -1,7 +1,11 @@
 //! The certificate that listeners show, and the answers to an authority that looks at them; not
 //! where they come from.
 
-use super::validity::Validity;
+use super::{
+    challenge::{OpenChallenge, challenge_certificate},
+    fault::AcmeFault,
+    validity::Validity,
+};
 use crate::locks::{read, write};
 use rustls::{
     client::verify_server_name,
@@ -90,26 +94,28 @@ impl HeldCertificate {
         *write(&self.current) = Some(certificate.key.clone());
     }
 
-    /// Answers a challenge by HTTP from now on.
-    pub(crate) fn answer_by_document(&self, token: &str, document: &str) {
-        self.change(|open| open.documents.insert(token.to_owned(), document.to_owned()));
-    }
-
-    /// Answers a challenge by TLS from now on.
-    pub(super) fn answer_by_certificate(&self, name: &str, certificate: CertifiedKey) {
-        self.change(|open| {
-            open.certificates
-                .insert(name.to_owned(), Arc::new(certificate))
-        });
+    /// Answers these challenges from now on, and no others.
+    pub(crate) fn answer(&self, challenges: &[OpenChallenge]) -> Result<(), AcmeFault> {
+        let mut open = OpenChallenges::default();
+        for challenge in challenges {
+            match challenge {
+                OpenChallenge::Document { token, document } => {
+                    open.documents.insert(token.clone(), document.clone());
+                }
+                OpenChallenge::Certificate { name, digest } => {
+                    let certificate = challenge_certificate(name, digest)?;
+                    open.certificates
+                        .insert(name.clone(), Arc::new(certificate));
+                }
+            }
+        }
+        *write(&self.challenges) = open;
+        Ok(())
     }
 
     /// Answers no challenge any more.
     pub(super) fn close_challenges(&self) {
-        self.change(std::mem::take);
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut OpenChallenges) -> T) {
-        change(&mut write(&self.challenges));
+        *write(&self.challenges) = OpenChallenges::default();
     }
 }
 
@@ -158,7 +164,11 @@ mod tests {
     fn documents_are_there_for_the_order_alone() {
         let held = HeldCertificate::default();
         let document = |path| held.challenge_document(path);
-        held.answer_by_document("t-1", "t-1.x");
+        let challenge = OpenChallenge::Document {
+            token: "t-1".to_owned(),
+            document: "t-1.x".to_owned(),
+        };
+        held.answer(&[challenge]).unwrap();
         assert_eq!(
             document("/.well-known/acme-challenge/t-1").as_deref(),
             Some("t-1.x")

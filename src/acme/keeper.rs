@@ -4,8 +4,8 @@
 use super::{
     authority::{Authority, ChallengeWay},
     fault::{AcmeFault, OrderStep},
-    folder::AcmeFolder,
     held::{HeldCertificate, IssuedCertificate},
+    kept::Kept,
     order_limit::OrderLimit,
     renewal::{renew_at, wait_secs},
     validity::{Validity, moment},
@@ -25,7 +25,12 @@ const CLOCK_LOOK: Duration = Duration::from_secs(3600);
 /// The longest time for which an authority may ask us to wait.
 const AUTHORITY_WAIT_MAX: Duration = Duration::from_secs(7 * 86_400);
 
-/// Everything that a keeper stands on.
+/// Time between two tries to keep a certificate that could not be kept.
+const KEEP_AGAIN: Duration = Duration::from_secs(60);
+
+/// Everything that a keeper stands on, and that stays while keepers come and go: of several nodes
+/// the one that works has a keeper. Cheap to clone.
+#[derive(Clone)]
 pub struct KeeperParts {
     /// The names of the certificate.
     pub names: Vec<String>,
@@ -35,14 +40,30 @@ pub struct KeeperParts {
     pub authority: Arc<dyn Authority>,
     /// The ways to prove the names, the best first.
     pub ways: Vec<ChallengeWay>,
-    /// The kept files.
-    pub folder: AcmeFolder,
+    /// The place of what is kept.
+    pub kept: Kept,
     /// The certificate as listeners show it.
     pub held: Arc<HeldCertificate>,
+    /// The state, for the operator.
+    pub watch: CertificateWatch,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Chance, between 0 and 1.
     pub jitter: fn() -> f64,
+}
+
+impl KeeperParts {
+    /// Shows the certificate that is kept, and answers the challenges that are open, whoever ordered
+    /// it. A certificate that will not do is told by the keeper, which asks for another.
+    pub async fn take_up(&self) -> io::Result<()> {
+        let certificate = self.kept.certificate().await?;
+        if let Some(Ok(certificate)) = certificate.map(|pem| IssuedCertificate::read(&pem)) {
+            self.held.show(&certificate);
+        }
+        let challenges = self.kept.challenges().await?;
+        let answered = self.held.answer(&challenges);
+        answered.map_err(|fault| io::Error::other(fault.text))
+    }
 }
 
 /// The state of the certificate, for the operator. Times are Unix seconds.
@@ -81,7 +102,6 @@ impl CertificateWatch {
 pub struct CertificateKeeper {
     parts: KeeperParts,
     limit: OrderLimit,
-    watch: CertificateWatch,
     /// The time in which the certificate in use holds, if there is one.
     in_use: Option<Validity>,
     /// The time at which the certificate in use is renewed; `None` while there is none that will
@@ -90,48 +110,45 @@ pub struct CertificateKeeper {
     /// The moment before which nothing is tried again, after a failure. No wall clock: that may be
     /// set.
     wait_until: Option<Instant>,
+    /// A certificate (PEM) that could not be kept yet.
+    unkept: Option<String>,
 }
 
 impl CertificateKeeper {
     /// Takes up what is kept.
-    pub fn open(mut parts: KeeperParts) -> io::Result<Self> {
+    pub async fn open(mut parts: KeeperParts) -> io::Result<Self> {
         let known = parts
-            .folder
+            .kept
             .way()
+            .await
             .and_then(|way| parts.ways.iter().position(|other| *other == way));
         if let Some(at) = known {
             parts.ways[..=at].rotate_right(1);
         }
-        let limit = OrderLimit::new(parts.folder.orders()?);
-        let watch = CertificateWatch::default();
-        watch.change(|state| {
-            (state.names, state.authority) = (parts.names.clone(), parts.authority_name.clone());
+        let limit = OrderLimit::new(parts.kept.orders().await?);
+        parts.watch.change(|state| {
+            *state = CertificateState {
+                names: parts.names.clone(),
+                authority: parts.authority_name.clone(),
+                ..CertificateState::default()
+            };
         });
         let mut keeper = Self {
             parts,
             limit,
-            watch,
             in_use: None,
             renew_at: None,
             wait_until: None,
+            unkept: None,
         };
-        keeper.take_up()?;
+        keeper.take_up().await?;
         Ok(keeper)
-    }
-
-    /// The certificate as listeners show it.
-    pub fn held(&self) -> Arc<HeldCertificate> {
-        self.parts.held.clone()
-    }
-
-    /// A view of the state.
-    pub fn watch(&self) -> CertificateWatch {
-        self.watch.clone()
     }
 
     /// Orders a certificate whenever one is due, until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut is_told = false;
+        self.close_left_challenges().await;
         loop {
             let wait = self.wait();
             if wait.is_zero() {
@@ -153,20 +170,31 @@ impl CertificateKeeper {
                 );
             }
             is_told = true;
+            let pause = match &self.unkept {
+                Some(_) => KEEP_AGAIN,
+                None => CLOCK_LOOK,
+            };
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = sleep(wait.min(CLOCK_LOOK)) => {}
+                () = sleep(wait.min(pause)) => self.keep().await,
             }
         }
     }
 
+    /// Closes the challenges of an order whose process has gone.
+    async fn close_left_challenges(&self) {
+        self.parts.held.close_challenges();
+        if let Err(error) = self.parts.kept.close_challenges().await {
+            tracing::debug!("A challenge of an order that was cut off stays open: {error}");
+        }
+    }
+
     /// Uses the kept certificate, whatever it is worth: an old one is better than none.
-    fn take_up(&mut self) -> io::Result<()> {
-        let path = self.parts.folder.certificate_path();
+    async fn take_up(&mut self) -> io::Result<()> {
         let (names, authority) = (self.names(), self.parts.authority_name.clone());
         let none_yet =
             format!("HTTPS connections fail until {authority} has given one for {names}");
-        let Some(pem) = self.parts.folder.certificate()? else {
+        let Some(pem) = self.parts.kept.certificate().await? else {
             tracing::warn!("There is no certificate yet: {none_yet}");
             return Ok(());
         };
@@ -175,7 +203,7 @@ impl CertificateKeeper {
             Err(error) => {
                 tracing::error!(
                     "{} is no certificate with its key: {error}; {none_yet}",
-                    path.display()
+                    self.parts.kept.certificate_place()
                 );
                 return Ok(());
             }
@@ -187,7 +215,7 @@ impl CertificateKeeper {
                 "The kept certificate for {names} has expired at {until}; {authority} is asked for another"
             );
         } else if kept.covers(&self.parts.names) {
-            let next = moment(self.watch.state().next_order_at);
+            let next = moment(self.parts.watch.state().next_order_at);
             tracing::info!(
                 "The kept certificate for {names} is in use; it holds until {until}, and is renewed at {next}"
             );
@@ -209,7 +237,7 @@ impl CertificateKeeper {
         certificate.validity.warn_of_early(&which, self.now());
         let next = renew_at(certificate.validity, (self.parts.jitter)());
         self.renew_at = Some(next);
-        self.watch.change(|state| {
+        self.parts.watch.change(|state| {
             (state.expires_at, state.next_order_at) = (Some(certificate.validity.until), next);
         });
     }
@@ -224,7 +252,7 @@ impl CertificateKeeper {
             .map(|until| until.saturating_duration_since(Instant::now()));
         let wait = by_clock.max(by_failure.unwrap_or_default());
         let next = now.saturating_add(wait.as_secs());
-        self.watch.change(|state| state.next_order_at = next);
+        self.parts.watch.change(|state| state.next_order_at = next);
         wait
     }
 
@@ -236,8 +264,8 @@ impl CertificateKeeper {
             if self.limit.free_at(now) > now {
                 break;
             }
-            let times = self.limit.note(now).to_vec();
-            self.keep_orders(times).await?;
+            self.limit.note(now);
+            self.keep_orders().await?;
             match self.parts.authority.order(self.parts.ways[at]).await {
                 Ok(pem) => {
                     // The way that led there is tried first from now on.
@@ -247,8 +275,8 @@ impl CertificateKeeper {
                 }
                 Err(fault) => {
                     if fault.step == OrderStep::Account {
-                        let times = self.limit.take_back(now).to_vec();
-                        self.keep_orders(times).await?;
+                        self.limit.take_back(now);
+                        self.keep_orders().await?;
                     }
                     let is_unproven = fault.step == OrderStep::Proof;
                     let before = found
@@ -265,10 +293,9 @@ impl CertificateKeeper {
         Err(found.unwrap_or_else(|| AcmeFault::ours("there were enough orders in this hour")))
     }
 
-    async fn keep_orders(&self, times: Vec<u64>) -> Result<(), AcmeFault> {
-        let folder = self.parts.folder.clone();
-        let kept = tokio::task::spawn_blocking(move || folder.keep_orders(&times)).await;
-        kept.map_err(io::Error::other).flatten().map_err(|error| {
+    async fn keep_orders(&self) -> Result<(), AcmeFault> {
+        let kept = self.parts.kept.keep_orders(self.limit.times()).await;
+        kept.map_err(|error| {
             AcmeFault::ours(format!(
                 "nothing is ordered, since orders cannot be counted: {error}"
             ))
@@ -280,9 +307,7 @@ impl CertificateKeeper {
         let [way, _, ..] = self.parts.ways[..] else {
             return;
         };
-        let folder = self.parts.folder.clone();
-        let kept = tokio::task::spawn_blocking(move || folder.keep_way(way)).await;
-        if let Err(error) = kept.map_err(io::Error::other).flatten() {
+        if let Err(error) = self.parts.kept.keep_way(way).await {
             tracing::warn!("The next start will not know that names are proven by {way}: {error}");
         }
     }
@@ -322,36 +347,53 @@ impl CertificateKeeper {
     async fn take(&mut self, certificate: IssuedCertificate, pem: String) {
         self.show(&certificate);
         self.wait_until = None;
-        self.watch
+        self.parts
+            .watch
             .change(|state| (state.failures, state.fault) = (0, None));
         let (names, until) = (self.names(), moment(certificate.validity.until));
-        let next = moment(self.watch.state().next_order_at);
+        let next = moment(self.parts.watch.state().next_order_at);
         tracing::info!(
             "A new certificate for {names} is in use; it holds until {until}, and is renewed at {next}"
         );
-        let folder = self.parts.folder.clone();
-        let kept = tokio::task::spawn_blocking(move || folder.keep_certificate(&pem)).await;
-        if let Err(error) = kept.map_err(io::Error::other).flatten() {
-            let text = format!(
-                "the certificate cannot be kept, and is asked for again at the next start: {error}"
-            );
-            tracing::error!("Of ours: {text}");
-            self.watch
-                .change(|state| state.fault = Some(AcmeFault::ours(text)));
+        self.unkept = Some(pem);
+        self.keep().await;
+    }
+
+    /// Keeps a new certificate for the next start and for the other nodes, as soon as that succeeds.
+    async fn keep(&mut self) {
+        let Some(pem) = &self.unkept else {
+            return;
+        };
+        let fault = match self.parts.kept.keep_certificate(pem).await {
+            Ok(()) => {
+                self.unkept = None;
+                None
+            }
+            Err(error) => Some(AcmeFault::ours(format!(
+                "the certificate cannot be kept, will try again in {}; a start before that asks for another: {error}",
+                span(KEEP_AGAIN)
+            ))),
+        };
+        let state = self.parts.watch.state();
+        if let Some(fault) = fault.as_ref().filter(|_| state.fault != fault) {
+            tracing::error!("Of ours: {}", fault.text);
+        }
+        if state.failures == 0 {
+            self.parts.watch.change(|state| state.fault = fault);
         }
     }
 
     /// Tells a failure, and when it is tried again.
     fn note(&mut self, fault: AcmeFault) {
         let fault = fault.told();
-        let failures = self.watch.state().failures.saturating_add(1);
+        let failures = self.parts.watch.state().failures.saturating_add(1);
         let wait = Duration::from_secs(wait_secs(failures, (self.parts.jitter)()));
         let wait = wait.max(fault.wait.unwrap_or_default().min(AUTHORITY_WAIT_MAX));
         self.wait_until = Some(Instant::now() + wait);
         let (names, wait) = (self.names(), self.wait());
         let next = span(wait);
         let authority = &self.parts.authority_name;
-        let expires_at = self.watch.state().expires_at;
+        let expires_at = self.parts.watch.state().expires_at;
         let told = format!(
             "No certificate for {names} from {authority}: {fault}; the next try is in {next}"
         );
@@ -363,7 +405,8 @@ impl CertificateKeeper {
                 tracing::error!(whose = ?fault.whose, failures, "{told}; until then HTTPS connections fail");
             }
         }
-        self.watch
+        self.parts
+            .watch
             .change(|state| (state.failures, state.fault) = (failures, Some(fault)));
     }
 

@@ -1,6 +1,6 @@
 //! The number of orders in an hour, across restarts: authorities shut out whoever asks without end
-//! (Let's Encrypt: five failed proofs of a name in an hour). A pure rule; the times are kept by the
-//! folder.
+//! (Let's Encrypt: five failed proofs of a name in an hour). A pure rule; the times are kept
+//! elsewhere.
 
 /// Orders in an hour at most.
 pub(super) const ORDERS_PER_HOUR_MAX: usize = 4;
@@ -26,19 +26,22 @@ impl OrderLimit {
         }
     }
 
-    /// Counts an order; the times that are to be kept.
-    pub(super) fn note(&mut self, now: u64) -> &[u64] {
-        self.0 = self.recent(now);
-        self.0.push(now);
+    /// The times that are to be kept.
+    pub(super) fn times(&self) -> &[u64] {
         &self.0
     }
 
-    /// Forgets an order that was counted and not placed; the times that are to be kept.
-    pub(super) fn take_back(&mut self, time: u64) -> &[u64] {
+    /// Counts an order.
+    pub(super) fn note(&mut self, now: u64) {
+        self.0 = self.recent(now);
+        self.0.push(now);
+    }
+
+    /// Forgets an order that was counted and not placed.
+    pub(super) fn take_back(&mut self, time: u64) {
         if let Some(at) = self.0.iter().rposition(|known| *known == time) {
             self.0.remove(at);
         }
-        &self.0
     }
 
     /// Those of the last hour. A time to come was written before the clock was set back, and counts
@@ -61,7 +64,8 @@ mod tests {
             limit.note(now);
         }
         assert_eq!(limit.free_at(10_030), 10_030);
-        assert_eq!(limit.note(10_030), [10_000, 10_010, 10_020, 10_030]);
+        limit.note(10_030);
+        assert_eq!(limit.times(), [10_000, 10_010, 10_020, 10_030]);
         assert_eq!(limit.free_at(10_031), 13_600);
         assert_eq!(limit.free_at(13_600), 13_600);
         limit.take_back(10_030);

@@ -4,9 +4,10 @@
 use super::{
     AcmeSettings,
     authority::{Authority, ChallengeWay},
+    challenge::OpenChallenge,
     fault::{AcmeFault, OrderStep, is_account_unknown},
-    folder::AcmeFolder,
     held::HeldCertificate,
+    kept::Kept,
     transport::Transport,
 };
 use crate::{layers::Client, secret::public_url};
@@ -16,13 +17,9 @@ use instant_acme::{
     Account, AccountCredentials, AuthorizationStatus, ChallengeType, Identifier, NewAccount,
     NewOrder, Order, OrderStatus,
 };
-use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
-use rustls::{
-    crypto::ring::sign::any_ecdsa_type,
-    pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
-    sign::CertifiedKey,
-};
+use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use std::{
     io,
     sync::Arc,
@@ -47,9 +44,9 @@ pub struct ProtocolParts {
     pub client: Client,
     /// Our name, with an address at which we can be reached.
     pub user_agent: HeaderValue,
-    /// The place of the account.
-    pub folder: AcmeFolder,
-    /// The place of the challenges.
+    /// The place of the account, and of challenges for the other nodes.
+    pub kept: Kept,
+    /// The place of the challenges for our own listeners.
     pub held: Arc<HeldCertificate>,
 }
 
@@ -57,7 +54,7 @@ pub struct ProtocolParts {
 pub struct AcmeAuthority {
     settings: AcmeSettings,
     transport: Transport,
-    folder: AcmeFolder,
+    kept: Kept,
     held: Arc<HeldCertificate>,
 }
 
@@ -75,13 +72,13 @@ impl AcmeAuthority {
             settings,
             client,
             user_agent,
-            folder,
+            kept,
             held,
         } = parts;
         Self {
             settings,
             transport: Transport::new(client, user_agent, now),
-            folder,
+            kept,
             held,
         }
     }
@@ -98,7 +95,7 @@ impl AcmeAuthority {
             // A test server forgets accounts when it is started anew, and others may have closed
             // ours.
             Err(error) if is_account_unknown(&error) => {
-                self.with_folder(AcmeFolder::forget_account).await?;
+                self.kept.forget_account().await.map_err(unkept)?;
                 let account = self.account().await?;
                 account.new_order(&NewOrder::new(&identifiers)).await?
             }
@@ -109,10 +106,10 @@ impl AcmeAuthority {
         if self.settled(&mut order, decided).await? == OrderStatus::Invalid {
             return Err(refusal(&mut order, way).await);
         }
-        let key = KeyPair::generate().map_err(unmade)?;
-        let mut params = CertificateParams::new(names).map_err(unmade)?;
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(names)?;
         params.distinguished_name = DistinguishedName::new();
-        let request = params.serialize_request(&key).map_err(unmade)?;
+        let request = params.serialize_request(&key)?;
         if order.state().status == OrderStatus::Ready {
             order.finalize_csr(request.der()).await?;
         }
@@ -135,7 +132,7 @@ impl AcmeAuthority {
             .as_ref()
             .map(|contact| format!("mailto:{contact}"));
         let contacts: Vec<&str> = contact.as_deref().into_iter().collect();
-        let kept = self.with_folder(AcmeFolder::account::<KeptAccount>).await?;
+        let kept = self.kept.account::<KeptAccount>().await.map_err(unkept)?;
         if let Some(mut kept) = kept {
             // Read twice: the library takes it, and it is written again when the contact has
             // changed.
@@ -152,8 +149,7 @@ impl AcmeAuthority {
                 kept.credentials = serde_json::from_value(text)
                     .map_err(|error| AcmeFault::ours(error.to_string()))?;
                 kept.contact = contact;
-                let keep = move |folder: &AcmeFolder| folder.keep_account(&kept);
-                self.with_folder(keep).await?;
+                self.kept.keep_account(&kept).await.map_err(unkept)?;
             }
             return Ok(account);
         }
@@ -172,50 +168,78 @@ impl AcmeAuthority {
             contact,
             credentials,
         };
-        self.with_folder(move |folder| folder.keep_account(&kept))
-            .await?;
+        self.kept.keep_account(&kept).await.map_err(unkept)?;
         Ok(account)
     }
 
     // Decides: How does an authority see that a name is ours?
-    /// Answers the challenges of all names that are not proven yet, and says so.
+    /// Answers the challenges of all names that are not proven yet, at every node, and says so.
     async fn answer_challenges(
         &self,
         order: &mut Order,
         way: ChallengeWay,
     ) -> Result<(), AcmeFault> {
+        let kind = || match way {
+            ChallengeWay::TlsAlpn => ChallengeType::TlsAlpn01,
+            ChallengeWay::Http => ChallengeType::Http01,
+        };
+        let mut open = Vec::new();
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
             let mut authorization = authorization?;
             if authorization.status != AuthorizationStatus::Pending {
                 continue;
             }
-            let kind = match way {
-                ChallengeWay::TlsAlpn => ChallengeType::TlsAlpn01,
-                ChallengeWay::Http => ChallengeType::Http01,
-            };
-            let mut challenge = authorization.challenge(kind).ok_or_else(|| AcmeFault {
+            let challenge = authorization.challenge(kind()).ok_or_else(|| AcmeFault {
                 step: OrderStep::Proof,
                 ..AcmeFault::of_authority(format!("the authority takes no proof by {way}"))
             })?;
             let answer = challenge.key_authorization();
-            match (way, challenge.identifier().identifier) {
-                (ChallengeWay::Http, _) => self
-                    .held
-                    .answer_by_document(&challenge.token, answer.as_str()),
-                (ChallengeWay::TlsAlpn, Identifier::Dns(name)) => {
-                    let certificate = challenge_certificate(name, answer.digest().as_ref())?;
-                    self.held.answer_by_certificate(name, certificate);
-                }
+            open.push(match (way, challenge.identifier().identifier) {
+                (ChallengeWay::Http, _) => OpenChallenge::Document {
+                    token: challenge.token.clone(),
+                    document: answer.as_str().to_owned(),
+                },
+                (ChallengeWay::TlsAlpn, Identifier::Dns(name)) => OpenChallenge::Certificate {
+                    name: name.clone(),
+                    digest: Sha256::digest(answer.as_str()).into(),
+                },
                 (ChallengeWay::TlsAlpn, _) => {
                     return Err(AcmeFault::of_authority(
                         "a challenge for an identifier that is not a name",
                     ));
                 }
+            });
+        }
+        if open.is_empty() {
+            return Ok(());
+        }
+        self.held.answer(&open)?;
+        // The authority may come to any node.
+        let opened = self.kept.open_challenges(&open).await;
+        opened.map_err(|error| {
+            AcmeFault::ours(format!(
+                "the other nodes do not know the challenge: {error}"
+            ))
+        })?;
+        // They are known by now: nothing is asked for again.
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization?;
+            if authorization.status == AuthorizationStatus::Pending
+                && let Some(mut challenge) = authorization.challenge(kind())
+            {
+                challenge.set_ready().await?;
             }
-            challenge.set_ready().await?;
         }
         Ok(())
+    }
+
+    async fn close_challenges(&self) {
+        self.held.close_challenges();
+        if let Err(error) = self.kept.close_challenges().await {
+            tracing::debug!("The other nodes go on to answer a challenge: {error}");
+        }
     }
 
     /// Looks at an order until its status is one of those that are waited for.
@@ -236,26 +260,13 @@ impl AcmeAuthority {
             order.refresh().await?;
         }
     }
-
-    async fn with_folder<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&AcmeFolder) -> io::Result<T> + Send + 'static,
-    ) -> Result<T, AcmeFault> {
-        let folder = self.folder.clone();
-        let done = tokio::task::spawn_blocking(move || work(&folder))
-            .await
-            .map_err(io::Error::other);
-        done.flatten().map_err(|error| {
-            AcmeFault::ours(format!("the account cannot be kept or read: {error}"))
-        })
-    }
 }
 
 impl Authority for AcmeAuthority {
     fn order(&self, way: ChallengeWay) -> BoxFuture<'_, Result<String, AcmeFault>> {
         Box::pin(async move {
             let placed = timeout(ORDER_TIME, self.place(way)).await;
-            self.held.close_challenges();
+            self.close_challenges().await;
             let late = || {
                 AcmeFault::of_authority(format!("no certificate within {} s", ORDER_TIME.as_secs()))
             };
@@ -268,19 +279,8 @@ impl Authority for AcmeAuthority {
     }
 }
 
-/// The certificate that proves a name at port 443 (RFC 8737, section 3).
-fn challenge_certificate(name: &str, digest: &[u8]) -> Result<CertifiedKey, AcmeFault> {
-    let mut params = CertificateParams::new(vec![name.to_owned()]).map_err(unmade)?;
-    params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];
-    let key = KeyPair::generate().map_err(unmade)?;
-    let certificate = params.self_signed(&key).map_err(unmade)?;
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let key = any_ecdsa_type(&key).map_err(|error| AcmeFault::ours(error.to_string()))?;
-    Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
-}
-
-fn unmade(error: rcgen::Error) -> AcmeFault {
-    AcmeFault::ours(format!("a key or a request could not be made: {error}"))
+fn unkept(error: io::Error) -> AcmeFault {
+    AcmeFault::ours(format!("the account cannot be kept or read: {error}"))
 }
 
 /// The reason for which an order is invalid: the names that were not proven, or what the order

@@ -7,7 +7,11 @@ use super::{
     wiring::Wiring,
     workplace::{Work, WorkTasks, Workplace},
 };
-use crate::{acme::CertificateWatch, readers::Readers, serve::context::ServeContext};
+use crate::{
+    acme::{CertificateKeeper, keeper::KeeperParts},
+    readers::Readers,
+    serve::context::ServeContext,
+};
 use anyhow::Context as _;
 use std::sync::Arc;
 
@@ -20,7 +24,7 @@ pub(super) struct Bench {
     pub(super) reloader: Arc<Reloader>,
     pub(super) workplace: Workplace,
     /// The certificate that everfeed gets itself.
-    pub(super) certificate: Option<CertificateWatch>,
+    pub(super) certificate: Option<KeeperParts>,
     pub(super) started_at: String,
 }
 
@@ -37,6 +41,11 @@ impl Bench {
         let started = hub.start(&wiring.config.webhook).await;
         started.context("the stored subscriptions")?;
         let xmpp = wiring.xmpp(&self.readers)?;
+        let keeper = match &self.certificate {
+            Some(parts) => Some(CertificateKeeper::open(parts.clone()).await),
+            None => None,
+        };
+        let keeper = keeper.transpose().context("the certificate of acme")?;
         let overview = Overview {
             explainer: wiring.explainer(),
             notify: wiring.notify.clone(),
@@ -46,7 +55,7 @@ impl Bench {
             waiters: self.context.waiters.clone(),
             reloader: self.reloader.clone(),
             accounts: wiring.account_desk(),
-            certificate: self.certificate.clone(),
+            certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
             site_faults: wiring.site_faults.clone(),
             started_at: self.started_at.clone(),
         };
@@ -55,6 +64,9 @@ impl Bench {
             tasks.run(|stop| watch.run(stop));
         }
         tasks.run(|stop| groups.run(stop));
+        if let Some(keeper) = keeper {
+            tasks.run(|stop| keeper.run(stop));
+        }
         if let Some(xmpp) = xmpp {
             tasks.run(|stop| xmpp.run(stop));
         }

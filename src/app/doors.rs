@@ -2,7 +2,7 @@
 //! that fails leaves nothing behind; not what is answered there.
 
 use crate::{
-    acme::CertificateKeeper,
+    acme::HeldCertificate,
     edge::{
         listener::Listener,
         socket::listen_tcp,
@@ -11,7 +11,10 @@ use crate::{
     serve,
 };
 use anyhow::Context as _;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
 use tokio::net::TcpListener;
 
 /// Everything that listens.
@@ -22,8 +25,6 @@ pub(super) struct Doors {
     pub(super) redirect: Option<TcpListener>,
     /// The certificate in files.
     pub(super) certificate: Option<Certificate>,
-    /// The keeper of the certificate that everfeed gets itself.
-    pub(super) keeper: Option<CertificateKeeper>,
 }
 
 /// The addresses of all listeners with a port.
@@ -42,11 +43,11 @@ impl Listening {
 }
 
 impl Doors {
-    /// Opens every socket of the configuration, and reads the certificate, unless it is kept by
-    /// `keeper`.
+    /// Opens every socket of the configuration, and reads the certificate, unless it is the one that
+    /// is held.
     pub(super) async fn open(
         server: &serve::Config,
-        keeper: Option<CertificateKeeper>,
+        held: Option<Arc<HeldCertificate>>,
     ) -> anyhow::Result<Self> {
         let certificate = match server.tls.files() {
             Some((certificate, key)) => {
@@ -54,8 +55,8 @@ impl Doors {
             }
             None => None,
         };
-        let current = match &keeper {
-            Some(keeper) => Some(CurrentCertificate::held(keeper.held())?),
+        let current = match held {
+            Some(held) => Some(CurrentCertificate::held(held)?),
             None => certificate.as_ref().map(Certificate::current),
         };
         let proxies = if server.proxy_protocol {
@@ -85,7 +86,6 @@ impl Doors {
             operator,
             redirect,
             certificate,
-            keeper,
         })
     }
 

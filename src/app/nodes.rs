@@ -9,9 +9,10 @@ use super::{
     workplace::Workplace,
 };
 use crate::{
+    catalog::{self, CatalogSnapshot, FeedSettings},
     edge::body,
     serve::admin::{Admin, Relayed},
-    store::{Duty, Moves, NodeFace, Nodes, Question},
+    store::{Duty, Moves, NodeFace, Nodes, Question, Store, StoreError},
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -20,7 +21,7 @@ use http_body_util::BodyExt as _;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, MissedTickBehavior},
+    time::{Instant, MissedTickBehavior, sleep},
 };
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -31,6 +32,13 @@ const LOST_MAX: Duration = Duration::from_secs(1);
 
 /// Time between two looks at the store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Time for which a start waits for feeds that the process that works does not know yet. One that
+/// was started with another configuration never will.
+const REGISTERED_MAX: Duration = Duration::from_secs(10);
+
+/// Time between two looks at them.
+const REGISTERED_EVERY: Duration = Duration::from_millis(100);
 
 /// Bytes of an answer to the operator at most that goes to another process.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -55,11 +63,31 @@ pub(super) struct Shifts {
 struct Behind {
     catalog: bool,
     accounts: bool,
+    /// The certificate that everfeed gets itself, and its challenges.
+    certificate: bool,
 }
 
 /// The duty with which a process begins. One that is alone works.
 pub(super) fn first_duty(nodes: Option<&Nodes>) -> Duty {
     nodes.map_or(Duty::Working, |nodes| *nodes.duty().borrow())
+}
+
+/// The feeds as the process that works has registered them, and those that it does not know. Of
+/// processes that start together it may still be at it: without this wait a configured feed would
+/// be answered 404.
+pub(super) async fn registered_elsewhere(
+    store: &dyn Store,
+    feeds: Vec<FeedSettings>,
+) -> Result<(CatalogSnapshot, Vec<FeedSettings>), StoreError> {
+    let until = Instant::now() + REGISTERED_MAX;
+    loop {
+        let (known, unknown) = catalog::follow(store, feeds.clone()).await?;
+        let is_alone = first_duty(store.nodes()) == Duty::Working;
+        if unknown.is_empty() || is_alone || Instant::now() >= until {
+            return Ok((known, unknown));
+        }
+        sleep(REGISTERED_EVERY).await;
+    }
 }
 
 /// Says who this process is.
@@ -194,6 +222,7 @@ impl Shifts {
         self.behind = Behind {
             catalog: true,
             accounts: true,
+            certificate: true,
         };
         self.catch_up().await;
     }
@@ -235,6 +264,7 @@ impl Shifts {
         }
         self.behind.catalog |= moves.catalog;
         self.behind.accounts |= moves.accounts;
+        self.behind.certificate |= moves.sealed;
         self.catch_up().await;
     }
 
@@ -250,12 +280,36 @@ impl Shifts {
                 Err(error) => tracing::debug!("The users could not be read: {error}"),
             }
         }
-        if self.behind.catalog && self.workplace().work().is_none() {
+        let works = self.workplace().work().is_some();
+        if self.behind.certificate && !works {
+            self.behind.certificate = !self.take_up_certificate().await;
+        }
+        let bench = &self.bench;
+        if self.behind.catalog && !works {
             match bench.reloader.follow().await {
                 Ok(()) => self.behind.catalog = false,
                 Err(error) => tracing::debug!("The feeds could not be read: {error}"),
             }
         }
+    }
+
+    /// Shows the certificate that the process that works was given, and answers its challenges. False
+    /// where that is tried again.
+    async fn take_up_certificate(&self) -> bool {
+        let Some(certificate) = &self.bench.certificate else {
+            return true;
+        };
+        let Err(error) = certificate.take_up().await else {
+            return true;
+        };
+        let is_away = self.bench.wiring.store.condition().outage().is_some();
+        if !is_away {
+            let secs = LOOK_EVERY.as_secs();
+            tracing::error!(
+                "What is kept of the certificate could not be taken up, will try again in {secs} s: {error}"
+            );
+        }
+        false
     }
 
     /// Answers a question of a process that follows, while everything goes on.

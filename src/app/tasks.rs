@@ -1,7 +1,7 @@
 //! The tasks of the listeners and of what they serve, and how they end; not those of work.
 
 use crate::{
-    acme::{CertificateKeeper, HeldCertificate},
+    acme::HeldCertificate,
     byte_budget::ByteBudget,
     clock::Clock,
     edge::{https_redirect::redirecting, listen, listener::Listener, tls::Certificate},
@@ -102,13 +102,6 @@ impl Tasks {
         if let Some(certificate) = certificate {
             self.serving
                 .spawn(certificate.follow(clock, self.stop_serving.clone()));
-        }
-    }
-
-    /// Gets a certificate and renews it.
-    pub(super) fn keep_certificate(&self, keeper: Option<CertificateKeeper>) {
-        if let Some(keeper) = keeper {
-            self.serving.spawn(keeper.run(self.stop_serving.clone()));
         }
     }
 

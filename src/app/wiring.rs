@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     acme::{
-        AcmeAuthority, AcmeFolder, CertificateKeeper, ProtocolParts, authority::ChallengeWay,
-        keeper::KeeperParts,
+        AcmeAuthority, AcmeFolder, AcmeRows, AcmeSettings, CertificateWatch, Kept, ProtocolParts,
+        authority::ChallengeWay, keeper::KeeperParts,
     },
     auth::{Authenticator, Principal},
     catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
@@ -43,7 +43,7 @@ use crate::{
         mount::Mount,
         own_mounts::{WayToOrigins, answers_itself, own_mounts},
     },
-    store::Store,
+    store::{SealKey, Store},
     telemetry::Metrics,
     xmpp::{self, Component},
 };
@@ -171,15 +171,13 @@ impl Wiring {
         sites.map(watch).collect()
     }
 
-    /// The keeper of the certificate that everfeed gets itself, if it does.
-    pub(super) fn certificate_keeper(&self) -> anyhow::Result<Option<CertificateKeeper>> {
+    /// The certificate that everfeed gets itself, if it does. What is kept of it is shown.
+    pub(super) async fn own_certificate(&self) -> anyhow::Result<Option<KeeperParts>> {
         let server = &self.config.server;
         let Some(settings) = server.tls.acme.clone() else {
             return Ok(None);
         };
-        let path = settings.folder(&self.config.store.path);
-        let of_folder = || format!("the folder of server.tls.acme, {}", path.display());
-        let folder = AcmeFolder::open(&path, &settings.directory).with_context(of_folder)?;
+        let kept = self.kept_of(&settings)?;
         let roots = settings
             .roots()
             .map_err(anyhow::Error::msg)
@@ -194,7 +192,7 @@ impl Wiring {
             settings,
             client: layers::authority(roots)?,
             user_agent: self.user_agent()?,
-            folder: folder.clone(),
+            kept: kept.clone(),
             held: Arc::clone(&held),
         };
         let authority = Arc::new(AcmeAuthority::new(parts, move || clock.now()));
@@ -203,13 +201,34 @@ impl Wiring {
             authority_name,
             authority,
             ways,
-            folder,
+            kept,
             held,
+            watch: CertificateWatch::default(),
             clock: self.clock.clone(),
             jitter: rand::random,
         };
-        let keeper = CertificateKeeper::open(parts).with_context(of_folder)?;
-        Ok(Some(keeper))
+        let unread = "what is kept of the certificate of server.tls.acme";
+        parts.kept.check().await.context(unread)?;
+        parts.take_up().await.context(unread)?;
+        Ok(Some(parts))
+    }
+
+    /// The place of what an authority gives: the database that nodes share, or a folder.
+    fn kept_of(&self, settings: &AcmeSettings) -> anyhow::Result<Kept> {
+        let store = &self.config.store;
+        if store.url.is_none() {
+            let path = settings.folder(&store.path);
+            let of_folder = || format!("the folder of server.tls.acme, {}", path.display());
+            let folder = AcmeFolder::open(&path, &settings.directory).with_context(of_folder)?;
+            return Ok(Kept::Folder(folder));
+        }
+        let file = store.key_file.as_ref();
+        let file = file.context("set store.key_file, for what the database keeps of acme")?;
+        let of_key = || format!("the key of store.key_file, {}", file.display());
+        let key = SealKey::read(file).with_context(of_key)?;
+        let nodes = self.store.nodes().context("the store is for one process")?;
+        let rows = AcmeRows::new(nodes.sealed_rows(key), &settings.directory);
+        Ok(Kept::Rows(rows))
     }
 
     pub(super) async fn poller(&self, upstream: Upstream) -> anyhow::Result<Poller> {

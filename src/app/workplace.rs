@@ -1,4 +1,4 @@
-//! The work of a process: polls, pushes, groups, sites, XMPP. A process that shares its store with
+//! The work of a process: polls, pushes, groups, sites, certificates, XMPP. A process that shares its store with
 //! others has it now and then, any other one has it from its start to its end. Not how it begins.
 
 use crate::{

@@ -14,6 +14,7 @@ use crate::{
     secret::public_url,
     serve,
     setting::RefusedSetting,
+    store::SealKey,
 };
 use everfeed_adapters::platforms::Platforms;
 use std::{
@@ -165,7 +166,7 @@ pub(super) fn acme_problems(config: &Config) -> Vec<RefusedSetting> {
         ));
     }
     let folder = acme.folder(&config.store.path);
-    if folder.exists() && !folder.is_dir() {
+    if config.store.url.is_none() && folder.exists() && !folder.is_dir() {
         let wanted = "this is not a folder. Give another path";
         found.push(RefusedSetting::new(
             "server.tls.acme.folder",
@@ -174,6 +175,25 @@ pub(super) fn acme_problems(config: &Config) -> Vec<RefusedSetting> {
         ));
     }
     found
+}
+
+/// The problem with the key by which nodes seal what a database keeps of a certificate.
+pub(super) fn key_file_problem(config: &Config) -> Option<RefusedSetting> {
+    let store = &config.store;
+    let (found, wanted) = match &store.key_file {
+        Some(file) => {
+            let bad = SealKey::read(file).err()?;
+            let wanted = format!("{bad}; give the same key to each node");
+            (quoted(&file.display().to_string()), wanted)
+        }
+        None if store.url.is_some() && config.server.tls.acme.is_some() => {
+            let wanted = "the database keeps the certificate of server.tls.acme, sealed: set store.key_file to a \
+                          file that `openssl rand -hex 32` wrote";
+            ("none".to_owned(), wanted.to_owned())
+        }
+        None => return None,
+    };
+    Some(RefusedSetting::new("store.key_file", found, wanted))
 }
 
 /// The problem with the files of the certificate, as far as they can be read.

@@ -1139,6 +1139,41 @@ fn a_certificate_by_an_authority_is_checked_and_warned_of() {
     }
 }
 
+#[cfg(feature = "postgres")]
+#[test]
+fn a_certificate_in_a_database_needs_a_key_that_is_good() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ever.toml");
+    let acme = "[server.tls.acme]\ndomains = [\"h.example\"]\nagree_to_terms = true\n";
+    let load = |store: &str, acme: &str| {
+        let store = format!("[store]\nurl = \"postgresql://e@localhost/e\"\n{store}\n");
+        std::fs::write(&file, store + acme + GOOD).unwrap();
+        Config::load(&file, [])
+    };
+    load("", "").unwrap();
+    let told = load("", acme).unwrap_err().to_string();
+    assert!(
+        told.contains("store.key_file: found none;") && told.contains("set store.key_file to"),
+        "{told}"
+    );
+    let key = folder.path().join("key");
+    let named = "key_file = \"key\"";
+    let told = load(named, acme).unwrap_err().to_string();
+    assert!(told.contains("it cannot be read"), "{told}");
+    std::fs::write(&key, "0f".repeat(32)).unwrap();
+    let mode = |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode));
+    mode(0o644).unwrap();
+    // Without a certificate, too.
+    let told = load(named, "").unwrap_err().to_string();
+    assert!(told.contains("chmod 600"), "{told}");
+    mode(0o600).unwrap();
+    let config = load(named, acme).unwrap();
+    assert_eq!(config.store.key_file.as_deref(), Some(&*key));
+    let summary = config.summary(&file);
+    assert!(summary.contains("kept in the database"), "{summary}");
+}
+
 #[test]
 fn no_listener_of_ours_is_the_origin_of_a_site() {
     let server = "[server]\nlisten = \"127.0.0.1:8080\"\nadmin_listen = \"127.0.0.1:8079\"\n";

@@ -89,12 +89,17 @@ fn without_port(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acme::OpenChallenge;
     use tower::ServiceExt as _;
 
     #[tokio::test]
     async fn an_open_challenge_is_answered_here() {
         let held = Arc::new(HeldCertificate::default());
-        held.answer_by_document("t", "t.x");
+        let challenge = OpenChallenge::Document {
+            token: "t".to_owned(),
+            document: "t.x".to_owned(),
+        };
+        held.answer(&[challenge]).unwrap();
         let public_url = Url::parse("https://h/").unwrap();
         let service = redirecting(&public_url, 443, Some(held));
         for (target, status) in [

@@ -1,7 +1,7 @@
 //! Several processes on one store: one of them works, all of them serve. What they tell each other,
 //! and the duty of this one; not how an engine carries it.
 
-use super::StoreError;
+use super::{SealKey, StoreError};
 use crate::{
     feed::record::{FeedNo, Head},
     locks::lock,
@@ -35,6 +35,8 @@ pub struct Moves {
     pub catalog: bool,
     /// True when users or tokens were added or removed.
     pub accounts: bool,
+    /// True when sealed rows were written or removed.
+    pub sealed: bool,
 }
 
 /// A question of a process that follows, to the one that works.
@@ -95,6 +97,14 @@ pub enum NodeRequest {
     Ask(Bytes, Duration, oneshot::Sender<Result<Bytes, StoreError>>),
     /// Tells of all processes.
     Status(oneshot::Sender<Result<NodesStatus, StoreError>>),
+    /// Reads the sealed row of a name; `None` where there is none.
+    ReadSealed(String, oneshot::Sender<Result<Option<Vec<u8>>, StoreError>>),
+    /// Writes the sealed row of a name, or removes it. `Away` in a process that follows.
+    WriteSealed(
+        String,
+        Option<Vec<u8>>,
+        oneshot::Sender<Result<(), StoreError>>,
+    ),
 }
 
 /// The end of this process in the conversation.
@@ -104,6 +114,13 @@ pub struct Nodes {
     heard: watch::Receiver<Option<Instant>>,
     moves: Mutex<Option<mpsc::Receiver<Moves>>>,
     questions: Mutex<Option<mpsc::Receiver<Question>>>,
+    requests: mpsc::Sender<NodeRequest>,
+}
+
+/// Rows that all processes on a store share and nobody else can read. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SealedRows {
+    key: SealKey,
     requests: mpsc::Sender<NodeRequest>,
 }
 
@@ -172,30 +189,66 @@ impl Nodes {
     /// Tells the others who this process is. `Schema` where a living one disagrees with it on what
     /// consumers see.
     pub async fn introduce(&self, face: NodeFace) -> Result<(), StoreError> {
-        self.request(|answer| NodeRequest::Introduce(face, answer))
-            .await
+        request(&self.requests, |answer| {
+            NodeRequest::Introduce(face, answer)
+        })
+        .await
     }
 
     /// Asks the process that works. `Away` when no answer came within that time.
     pub async fn ask(&self, words: Bytes, within: Duration) -> Result<Bytes, StoreError> {
-        self.request(|answer| NodeRequest::Ask(words, within, answer))
-            .await
+        request(&self.requests, |answer| {
+            NodeRequest::Ask(words, within, answer)
+        })
+        .await
     }
 
     /// Tells of all processes.
     pub async fn status(&self) -> Result<NodesStatus, StoreError> {
-        self.request(NodeRequest::Status).await
+        request(&self.requests, NodeRequest::Status).await
     }
 
-    async fn request<T>(
-        &self,
-        make: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> NodeRequest,
-    ) -> Result<T, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        self.requests
-            .send(make(answer))
-            .await
-            .map_err(|_| StoreError::Closed)?;
-        answered.await.map_err(|_| StoreError::Closed)?
+    /// The rows that are sealed with this key.
+    pub fn sealed_rows(&self, key: SealKey) -> SealedRows {
+        SealedRows {
+            key,
+            requests: self.requests.clone(),
+        }
     }
+}
+
+impl SealedRows {
+    /// The value of a row. `Schema` where another key sealed it, `Damaged` where it was changed.
+    pub async fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let read = |answer| NodeRequest::ReadSealed(name.to_owned(), answer);
+        let sealed = request(&self.requests, read).await?;
+        sealed
+            .map(|sealed| self.key.open(name, &sealed))
+            .transpose()
+    }
+
+    /// Keeps a value in the place of the one before it. `Away` in a process that follows.
+    pub async fn write(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.put(name, Some(self.key.seal(name, value)?)).await
+    }
+
+    /// Removes a row, if it is there. `Away` in a process that follows.
+    pub async fn remove(&self, name: &str) -> Result<(), StoreError> {
+        self.put(name, None).await
+    }
+
+    async fn put(&self, name: &str, sealed: Option<Vec<u8>>) -> Result<(), StoreError> {
+        let put = |answer| NodeRequest::WriteSealed(name.to_owned(), sealed, answer);
+        request(&self.requests, put).await
+    }
+}
+
+async fn request<T>(
+    requests: &mpsc::Sender<NodeRequest>,
+    make: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> NodeRequest,
+) -> Result<T, StoreError> {
+    let (answer, answered) = oneshot::channel();
+    let sent = requests.send(make(answer)).await;
+    sent.map_err(|_| StoreError::Closed)?;
+    answered.await.map_err(|_| StoreError::Closed)?
 }

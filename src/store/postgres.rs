@@ -116,6 +116,8 @@ mod sites;
 
 mod registry;
 
+mod sealed;
+
 mod row_moves;
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub struct Config {
     pub path: PathBuf,
     /// The database that holds the store in the place of a file.
     pub url: Option<DatabaseUrl>,
+    /// The file of the key by which nodes seal what is secret in the database.
+    pub key_file: Option<PathBuf>,
     /// The way in which the nodes on one database learn what the others changed.
     pub wake: WakeMode,
     /// Memory for pages of the file, in bytes.
@@ -35,6 +37,7 @@ impl Default for Config {
         Self {
             path: PathBuf::from("everfeed.redb"),
             url: None,
+            key_file: None,
             wake: WakeMode::default(),
             cache_bytes: 128 << 20,
         }

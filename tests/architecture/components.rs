@@ -25,8 +25,8 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ),
     ("layers", &[]),
     ("auth", &[]),
-    // `layers` for the way to the authority.
-    ("acme", &["layers"]),
+    // `layers` for the way to the authority. `store` for what several nodes keep together.
+    ("acme", &["layers", "store"]),
     (
         "ingest",
         &["adapters", "feed", "store", "notify", "catalog", "layers"],

@@ -170,9 +170,10 @@ impl World {
             let seen = mirror.settled(&truth, SETTLE).await;
             assert!(
                 seen.problems.is_empty(),
-                "{what}: {:#?}\n{}",
+                "{what}: {:#?}\n{}\n{}",
                 seen.problems,
-                self.campaign
+                self.campaign,
+                self.cluster.logs()
             );
             assert_eq!(seen.mirror.contents(), truth, "{what}\n{}", self.campaign);
             for (no, node) in self.cluster.nodes.iter().enumerate() {

@@ -1,8 +1,9 @@
 //! A certificate by ACME, from Debian's pebble: the whole program gets one, keeps it over a
-//! restart, and renews it. Names are looked up by a name server of the test, so pebble connects to
+//! restart, and renews it; and two nodes have one together. Names are looked up by a name server of the test, so pebble connects to
 //! everfeed and looks at its challenges.
 
 use crate::EVERFEED;
+use nix::sys::signal::Signal;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use std::{
@@ -15,6 +16,7 @@ use std::{
 };
 use testkit::{
     place::{Place, Running, Told, free_address},
+    postgres::PostgresServer,
     wait::{GLANCE, PATIENCE},
 };
 
@@ -126,22 +128,38 @@ impl Rig {
 
     /// Writes the configuration, with further keys of `[server.tls]`.
     fn configure(&self, domains: &[&str], tls: &str) {
-        let server = format!("public_url = \"https://{HOST}/\"\nshutdown_secs = 2");
-        let rest = format!(
+        self.place.configure(&server(), &self.rest(domains, tls));
+    }
+
+    /// The configuration behind `[store]`.
+    fn rest(&self, domains: &[&str], tls: &str) -> String {
+        format!(
             "[server.tls]\n{tls}\n[server.tls.acme]\ndomains = {domains:?}\ncontact = \"you@example.org\"\n\
-             agree_to_terms = true\ndirectory = \"https://{}/dir\"\nroot = \"authority.pem\"\n\
+             agree_to_terms = true\ndirectory = \"https://{}/dir\"\nroot = {:?}\n\
              [[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/\"\n",
-            self.directory
-        );
-        self.place.configure(&server, &rest);
+            self.directory,
+            self.place.path("authority.pem")
+        )
+    }
+
+    /// Writes the configuration of a node on a database, with a key to seal by.
+    fn configure_node(&self, place: &Place, database: &PostgresServer, key: &str) {
+        place.write("everfeed.key", &key.repeat(32));
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(place.path("everfeed.key"), private).unwrap();
+        let rest = format!("key_file = \"everfeed.key\"\n{}", self.rest(&[HOST], ""));
+        let text = place.database_text(&database.url(), &server(), &rest);
+        place.write("everfeed.toml", &text);
+    }
+
+    /// Has pebble stand still, or go on.
+    fn signal_pebble(&self, signal: Signal) {
+        self.pebble.as_ref().unwrap().signal(signal);
     }
 
     /// Starts everfeed, and waits until it is there.
     fn everfeed(&self) -> Running {
-        let mut serve = self.place.command(EVERFEED, &["serve"]);
-        let running = self.place.start(serve.env_remove("RUST_LOG"));
-        until("everfeed is there", || self.status());
-        running
+        everfeed_at(&self.place)
     }
 
     fn command(&self, name: &str) -> Told {
@@ -149,29 +167,36 @@ impl Rig {
     }
 
     fn status(&self) -> Option<Value> {
-        let answer = curl(&[&format!("http://{}/status", self.place.operator)]);
-        serde_json::from_slice(&answer.stdout).ok()
+        status_of(&self.place)
     }
 
     /// The list of feeds by HTTPS, for a client that trusts pebble's root and nobody else.
     fn feeds(&self) -> Output {
+        self.feeds_of(&self.place)
+    }
+
+    fn feeds_of(&self, place: &Place) -> Output {
         let root = curl(&["-k", &format!("https://{}/roots/0", self.management)]);
         fs::write(self.place.path("root.pem"), root.stdout).unwrap();
-        let resolve = format!("{HOST}:{}:127.0.0.1", self.place.consumers.port());
+        let resolve = format!("{HOST}:{}:127.0.0.1", place.consumers.port());
         let root = self.place.path("root.pem").display().to_string();
         curl(&[
             "--cacert",
             &root,
             "--resolve",
             &resolve,
-            &format!("https://{HOST}:{}/feeds", self.place.consumers.port()),
+            &format!("https://{HOST}:{}/feeds", place.consumers.port()),
         ])
     }
 
     /// Waits until a client takes the certificate.
     fn certified(&self) {
+        self.certified_at(&self.place);
+    }
+
+    fn certified_at(&self, place: &Place) {
         until("a client takes the certificate", || {
-            self.feeds().status.success().then_some(())
+            self.feeds_of(place).status.success().then_some(())
         });
     }
 
@@ -188,6 +213,24 @@ impl Rig {
         assert_eq!(folders.len(), 1, "one authority");
         folders[0].clone()
     }
+}
+
+/// Further lines of `[server]`.
+fn server() -> String {
+    format!("public_url = \"https://{HOST}/\"\nshutdown_secs = 2")
+}
+
+/// Starts everfeed at a place, and waits until it is there.
+fn everfeed_at(place: &Place) -> Running {
+    let mut serve = place.command(EVERFEED, &["serve"]);
+    let running = place.start(serve.env_remove("RUST_LOG"));
+    until("everfeed is there", || status_of(place));
+    running
+}
+
+fn status_of(place: &Place) -> Option<Value> {
+    let answer = curl(&[&format!("http://{}/status", place.operator)]);
+    serde_json::from_slice(&answer.stdout).ok()
 }
 
 fn curl(arguments: &[&str]) -> Output {
@@ -366,4 +409,52 @@ fn a_failure_says_whose_fault_it_is_and_is_not_repeated_at_once() {
     );
     assert!(fault.contains("[unauthorized] (for you to mend"), "{fault}");
     assert_eq!(rig.orders(), 1);
+}
+
+#[test]
+fn of_two_nodes_one_orders_and_the_authority_comes_to_the_other() {
+    let (database, other) = (PostgresServer::start(), Place::free());
+    let rig = Rig::start(Some(other.consumers.port()), 86_400);
+    for place in [&rig.place, &other] {
+        rig.configure_node(place, &database, "0f");
+    }
+    // The order waits for the authority until both nodes are there.
+    rig.signal_pebble(Signal::SIGSTOP);
+    let worker = rig.everfeed();
+    let follower = everfeed_at(&other);
+    assert!(
+        other
+            .read("log")
+            .contains("another everfeed polls and pushes")
+    );
+    rig.signal_pebble(Signal::SIGCONT);
+    rig.certified_at(&other);
+    rig.certified();
+    assert_eq!(rig.orders(), 1);
+    for (place, gets_it) in [(&rig.place, true), (&other, false)] {
+        let log = place.read("log");
+        assert_eq!(log.contains("A new certificate for"), gets_it, "{log}");
+        assert!(!place.path("acme").exists());
+    }
+    // What is kept is sealed, and the challenge is closed.
+    let kept = database.ask("SELECT count(*) || ' ' || count(*) FILTER (WHERE value LIKE '%PRIVATE%'::bytea OR name LIKE '%challenges%') FROM sealed");
+    assert_eq!(kept.trim(), "3 0");
+    drop(worker);
+    until("the other one works", || {
+        let log = other.read("log");
+        log.contains("The kept certificate for blog.example.org is in use")
+            .then_some(())
+    });
+    rig.certified_at(&other);
+    assert_eq!(rig.orders(), 1);
+    drop(follower);
+    rig.configure_node(&other, &database, "f0");
+    let refused = other.run(EVERFEED, &["serve"]);
+    assert!(
+        refused.code != 0
+            && refused
+                .all()
+                .contains("sealed with another key than store.key_file names"),
+        "{refused:?}"
+    );
 }

@@ -1,7 +1,12 @@
 //! The keeper with an authority that answers by a script, while time is paused.
 
 use super::*;
-use crate::{clock::Paused, layers::Fault, telemetry::testing::Logged};
+use crate::{
+    acme::{AcmeFolder, OpenChallenge, kept::tests::Table},
+    clock::Paused,
+    layers::Fault,
+    telemetry::testing::Logged,
+};
 use futures_util::future::BoxFuture;
 use rcgen::{CertificateParams, KeyPair};
 use std::{collections::VecDeque, fs, sync::Mutex};
@@ -60,14 +65,14 @@ fn pem(names: &[&str], now: u64, days: u64) -> String {
 }
 
 /// A keeper that runs.
-struct Kept {
+struct Rig {
     place: TempDir,
     authority: Arc<Scripted>,
     clock: Paused,
     ways: Vec<ChallengeWay>,
 }
 
-impl Kept {
+impl Rig {
     fn new(answers: Vec<Answer>) -> Self {
         let clock = Paused::from(BEGIN * 1_000_000);
         let authority = Arc::new(Scripted::default());
@@ -81,30 +86,30 @@ impl Kept {
         }
     }
 
-    fn open(&self) -> CertificateKeeper {
+    async fn open(&self) -> CertificateKeeper {
         let directory = Url::parse("https://ca.example/dir").unwrap();
-        let parts = KeeperParts {
+        let folder = AcmeFolder::open(self.place.path(), &directory).unwrap();
+        let parts = self.parts(Kept::Folder(folder));
+        CertificateKeeper::open(parts).await.unwrap()
+    }
+
+    fn parts(&self, kept: Kept) -> KeeperParts {
+        KeeperParts {
             names: vec!["h.example".to_owned()],
             authority_name: "ca.example".to_owned(),
             authority: self.authority.clone(),
             ways: self.ways.clone(),
-            folder: AcmeFolder::open(self.place.path(), &directory).unwrap(),
+            kept,
             held: Arc::default(),
+            watch: CertificateWatch::default(),
             clock: Arc::new(self.clock),
             jitter: || 0.5,
-        };
-        CertificateKeeper::open(parts).unwrap()
+        }
     }
 
     /// The state after a keeper has run for so long; then it is stopped.
     async fn runs(&self, secs: u64) -> CertificateState {
-        let (keeper, stop) = (self.open(), CancellationToken::new());
-        let watch = keeper.watch();
-        let task = tokio::spawn(keeper.run(stop.clone()));
-        sleep(Duration::from_secs(secs)).await;
-        stop.cancel();
-        task.await.unwrap();
-        watch.state()
+        runs(self.open().await, secs).await
     }
 
     /// The seconds at which the authority was asked.
@@ -123,6 +128,15 @@ impl Kept {
     }
 }
 
+async fn runs(keeper: CertificateKeeper, secs: u64) -> CertificateState {
+    let (watch, stop) = (keeper.parts.watch.clone(), CancellationToken::new());
+    let task = tokio::spawn(keeper.run(stop.clone()));
+    sleep(Duration::from_secs(secs)).await;
+    stop.cancel();
+    task.await.unwrap();
+    watch.state()
+}
+
 fn unproven(text: &str) -> Answer {
     let fault = AcmeFault {
         whose: Fault::Configuration,
@@ -135,7 +149,7 @@ fn unproven(text: &str) -> Answer {
 
 #[tokio::test(start_paused = true)]
 async fn a_certificate_is_ordered_once_kept_over_restarts_and_renewed_in_time() {
-    let kept = Kept::new(vec![
+    let kept = Rig::new(vec![
         Answer::Gives(&["h.example"], 90),
         Answer::Gives(&["h.example"], 90),
     ]);
@@ -160,7 +174,7 @@ async fn a_certificate_is_ordered_once_kept_over_restarts_and_renewed_in_time() 
 
 #[tokio::test(start_paused = true)]
 async fn failures_are_told_and_tried_again_ever_more_rarely_while_the_old_certificate_is_in_use() {
-    let kept = Kept::new(vec![Answer::Gives(&["h.example"], 3)]);
+    let kept = Rig::new(vec![Answer::Gives(&["h.example"], 3)]);
     let state = kept.runs(3 * DAY).await;
     let fault = state.fault.unwrap();
     assert_eq!(fault.to_string(), "it is down (the authority's fault)");
@@ -189,7 +203,7 @@ async fn failures_are_told_and_tried_again_ever_more_rarely_while_the_old_certif
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_is_started_again_and_again_orders_no_more_than_one_that_runs() {
-    let kept = Kept::new(Vec::new());
+    let kept = Rig::new(Vec::new());
     for _ in 0..100 {
         kept.runs(10).await;
     }
@@ -211,9 +225,9 @@ async fn names_that_are_not_proven_in_one_way_are_proven_in_the_other_which_is_t
         Answer::Gives(&["h.example"], 3),
         Answer::Gives(&["h.example"], 3),
     ];
-    let kept = Kept {
+    let kept = Rig {
         ways: by.to_vec(),
-        ..Kept::new(answers)
+        ..Rig::new(answers)
     };
     assert_eq!(kept.runs(2 * DAY).await.fault, None);
     let ways: Vec<_> = kept
@@ -226,9 +240,9 @@ async fn names_that_are_not_proven_in_one_way_are_proven_in_the_other_which_is_t
         .collect();
     assert_eq!(ways, [by[0], by[1], by[1]]);
 
-    let kept = Kept {
+    let kept = Rig {
         ways: by.to_vec(),
-        ..Kept::new(vec![unproven("nobody at 443"), unproven("nor at 80")])
+        ..Rig::new(vec![unproven("nobody at 443"), unproven("nor at 80")])
     };
     let fault = kept.runs(1).await.fault.unwrap();
     assert_eq!(
@@ -236,9 +250,9 @@ async fn names_that_are_not_proven_in_one_way_are_proven_in_the_other_which_is_t
         ("nobody at 443; nor at 80", Fault::Configuration)
     );
     // What is not about the proof is not tried in another way.
-    let kept = Kept {
+    let kept = Rig {
         ways: by.to_vec(),
-        ..Kept::new(Vec::new())
+        ..Rig::new(Vec::new())
     };
     kept.runs(1).await;
     assert_eq!(kept.asked(), [0]);
@@ -248,9 +262,9 @@ async fn names_that_are_not_proven_in_one_way_are_proven_in_the_other_which_is_t
 async fn the_way_that_led_to_a_certificate_is_the_first_one_also_after_a_restart() {
     let by = [ChallengeWay::TlsAlpn, ChallengeWay::Http];
     let given = || Answer::Gives(&["h.example"], 3);
-    let kept = Kept {
+    let kept = Rig {
         ways: by.to_vec(),
-        ..Kept::new(vec![unproven("nobody at 443"), given(), given(), given()])
+        ..Rig::new(vec![unproven("nobody at 443"), given(), given(), given()])
     };
     let ways = || -> Vec<_> {
         kept.authority
@@ -281,7 +295,7 @@ async fn what_was_never_ordered_counts_as_no_order() {
         step: OrderStep::Account,
         ..AcmeFault::of_authority("nobody is there")
     };
-    let kept = Kept::new(vec![Answer::Fails(fault); 20]);
+    let kept = Rig::new(vec![Answer::Fails(fault); 20]);
     kept.runs(3 * HOUR).await;
     assert_eq!(kept.asked()[..7], [0, 60, 180, 420, 900, 1860, 3780]);
     // Nor over restarts.
@@ -302,7 +316,7 @@ async fn an_authority_that_wants_to_be_left_alone_is() {
         Answer::Fails(fault(5 * HOUR)),
         Answer::Fails(fault(u64::MAX / 2)),
     ];
-    let kept = Kept::new(answers);
+    let kept = Rig::new(answers);
     kept.runs(30 * DAY).await;
     assert_eq!(kept.asked()[..3], [0, 5 * HOUR, 5 * HOUR + 7 * DAY]);
 }
@@ -315,10 +329,13 @@ async fn a_kept_certificate_that_will_not_do_is_replaced() {
         (pem(&["h.example"], BEGIN, 0), true),
         ("no certificate".to_owned(), false),
     ] {
-        let kept = Kept::new(vec![Answer::Gives(&["h.example"], 90)]);
-        kept.open();
+        let kept = Rig::new(vec![Answer::Gives(&["h.example"], 90)]);
+        kept.open().await;
         fs::write(kept.certificate(), before).unwrap();
-        assert_eq!(kept.open().watch().state().expires_at.is_some(), is_shown);
+        assert_eq!(
+            kept.open().await.parts.watch.state().expires_at.is_some(),
+            is_shown
+        );
         let state = kept.runs(1).await;
         assert_eq!(
             (kept.asked(), state.expires_at),
@@ -339,7 +356,7 @@ async fn a_certificate_for_other_names_or_another_time_is_not_taken() {
             "is the clock of this machine right?",
         ),
     ] {
-        let kept = Kept::new(vec![answer]);
+        let kept = Rig::new(vec![answer]);
         let state = kept.runs(1).await;
         assert!(state.fault.unwrap().text.contains(part));
         assert!(state.expires_at.is_none() && !kept.certificate().exists());
@@ -348,10 +365,10 @@ async fn a_certificate_for_other_names_or_another_time_is_not_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_ordered_that_cannot_be_counted() {
-    let kept = Kept::new(vec![Answer::Gives(&["h.example"], 90)]);
-    let keeper = kept.open();
+    let kept = Rig::new(vec![Answer::Gives(&["h.example"], 90)]);
+    let keeper = kept.open().await;
     fs::remove_dir_all(kept.place.path().join("ca.example-dir")).unwrap();
-    let (watch, stop) = (keeper.watch(), CancellationToken::new());
+    let (watch, stop) = (keeper.parts.watch.clone(), CancellationToken::new());
     let task = tokio::spawn(keeper.run(stop.clone()));
     sleep(Duration::from_secs(1)).await;
     stop.cancel();
@@ -368,8 +385,8 @@ async fn nothing_is_ordered_that_cannot_be_counted() {
 async fn a_certificate_before_its_time_replaces_none_that_holds_and_is_better_than_none() {
     let (names, day): (&[&str], _) = (&["h.example"], BEGIN + DAY);
     // The one in use holds for 90 days; after two thirds one is given that begins a day later.
-    let kept = Kept::new(vec![Answer::Early(names, 1, 90), Answer::Gives(names, 90)]);
-    kept.open();
+    let kept = Rig::new(vec![Answer::Early(names, 1, 90), Answer::Gives(names, 90)]);
+    kept.open().await;
     fs::write(kept.certificate(), pem(names, BEGIN, 90)).unwrap();
     let state = kept.runs(59 * DAY).await;
     assert_eq!(
@@ -385,9 +402,9 @@ async fn a_certificate_before_its_time_replaces_none_that_holds_and_is_better_th
     assert!(state.fault.is_none() && state.expires_at > Some(BEGIN + 140 * DAY));
     // Where there is none, or none that holds, it is taken, and not asked for again.
     for before in [None, Some(pem(names, BEGIN, 0)), Some(pem(names, day, 90))] {
-        let kept = Kept::new(vec![Answer::Early(names, 1, 90)]);
+        let kept = Rig::new(vec![Answer::Early(names, 1, 90)]);
         let logged = Logged::begin();
-        kept.open();
+        kept.open().await;
         if let Some(before) = before {
             fs::write(kept.certificate(), before).unwrap();
         }
@@ -408,7 +425,7 @@ async fn a_certificate_before_its_time_replaces_none_that_holds_and_is_better_th
 #[tokio::test(start_paused = true)]
 async fn the_words_of_an_authority_are_one_line_of_the_log() {
     let text = format!("no\n2026-11-01 ERROR {}", "x".repeat(100_000));
-    let kept = Kept::new(vec![Answer::Fails(AcmeFault::of_authority(text))]);
+    let kept = Rig::new(vec![Answer::Fails(AcmeFault::of_authority(text))]);
     let logged = Logged::begin();
     let fault = kept.runs(1).await.fault.unwrap();
     assert!(fault.text.starts_with("no 2026-11-01 ERROR xxx") && fault.text.len() < 2_000);
@@ -418,4 +435,43 @@ async fn the_words_of_an_authority_are_one_line_of_the_log() {
             .lines()
             .all(|line| line.len() < 3_000 && !line.starts_with("2026-11-01 ERROR"))
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_takes_over_goes_on_with_what_the_one_before_kept() {
+    let rig = Rig::new(vec![Answer::Gives(&["h.example"], 90)]);
+    let table = Table::default();
+    let open = async || CertificateKeeper::open(rig.parts(table.kept("0f"))).await;
+    let state = runs(open().await.unwrap(), 60).await;
+    assert_eq!(state.expires_at, Some(BEGIN + 90 * DAY));
+    // It ended in an order, and the next one asks nobody.
+    let left = OpenChallenge::Document {
+        token: "t".into(),
+        document: "t.x".into(),
+    };
+    table.kept("0f").open_challenges(&[left]).await.unwrap();
+    let state = runs(open().await.unwrap(), 60).await;
+    assert_eq!(state.expires_at, Some(BEGIN + 90 * DAY));
+    assert_eq!(rig.asked(), [0]);
+    assert_eq!(table.kept("0f").challenges().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_that_could_not_be_kept_is_kept_as_soon_as_that_succeeds() {
+    let rig = Rig::new(vec![Answer::Gives(&["h.example"], 90)]);
+    let table = Table::default();
+    *crate::locks::lock(&table.refusals) = 2;
+    let open = async || CertificateKeeper::open(rig.parts(table.kept("0f"))).await;
+    let keeper = open().await.unwrap();
+    let (watch, stop) = (keeper.parts.watch.clone(), CancellationToken::new());
+    let task = tokio::spawn(keeper.run(stop.clone()));
+    sleep(Duration::from_secs(90)).await;
+    let fault = watch.state().fault.unwrap();
+    assert!(fault.text.contains("try again in 60 s"), "{fault}");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(watch.state().fault, None);
+    stop.cancel();
+    task.await.unwrap();
+    let state = runs(open().await.unwrap(), 60).await;
+    assert_eq!((state.fault, rig.asked()), (None, vec![0]));
 }

@@ -13,7 +13,7 @@ use std::{
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 /// Time in which a connection to one host is made, or the next host is tried.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Time after which a connection is given up whose other end confirms nothing.
 const SILENT_TIME_MAX: Duration = Duration::from_secs(20);

@@ -1,26 +1,39 @@
 //! Connections to the database: made when they are needed, kept when they are free, thrown away
 //! when they broke. Not what is done with them.
 
-use super::{address::DatabaseAddress, fault::connection_words};
+use super::{
+    address::{CONNECT_TIME_MAX, DatabaseAddress},
+    fault::connection_words,
+};
 use crate::{locks::lock, store::StoreError};
 use std::{
     future::poll_fn,
     ops::Deref,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::mpsc,
+    time::timeout,
 };
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket};
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket, config::LoadBalanceHosts};
 
 /// Connections at a time. A server of PostgreSQL gives a hundred unless it is told otherwise.
 pub(super) const CONNECTIONS_MAX: usize = 16;
+
+/// Time in which a host that took a connection begins to serve it.
+const GREETING_MAX: Duration = Duration::from_secs(2);
 
 /// The connections to a database.
 pub(super) struct Connections {
     address: DatabaseAddress,
     free: Mutex<Vec<Client>>,
+    /// True when the next connection begins with any host: the first of them was silent.
+    is_any_first: AtomicBool,
 }
 
 impl Connections {
@@ -29,6 +42,7 @@ impl Connections {
         Self {
             address,
             free: Mutex::default(),
+            is_any_first: AtomicBool::new(false),
         }
     }
 
@@ -52,41 +66,44 @@ impl Connections {
 
     /// A connection of its own, which is not kept when it is free.
     pub(super) async fn connect(&self) -> Result<Client, StoreError> {
-        let DatabaseAddress { config, tls } = &self.address;
-        let connected = match tls {
-            Some(tls) => {
-                let connecting = config.connect(tls.clone()).await;
-                connecting.map(|(client, connection)| {
-                    tokio::spawn(connection);
-                    client
-                })
-            }
-            None => {
-                let connecting = config.connect(NoTls).await;
-                connecting.map(|(client, connection)| {
-                    tokio::spawn(connection);
-                    client
-                })
-            }
-        };
-        connected.map_err(|error| StoreError::Away(connection_words(&error)))
+        self.within(self.made(None)).await
     }
 
-    /// A connection that notifications come on. What it does not take is lost.
+    /// The same, on which notifications come. What their end does not take is lost.
     pub(super) async fn listen(&self, heard: mpsc::Sender<String>) -> Result<Client, StoreError> {
+        self.within(self.made(Some(heard))).await
+    }
+
+    /// Gives up a host that takes the connection and then says nothing. The next try begins with any
+    /// of several.
+    async fn within(
+        &self,
+        making: impl Future<Output = Result<Client, StoreError>>,
+    ) -> Result<Client, StoreError> {
+        let hosts = u32::try_from(self.address.config.get_hosts().len()).unwrap_or(1);
+        let made = timeout(CONNECT_TIME_MAX * hosts + GREETING_MAX, making).await;
+        self.is_any_first.store(made.is_err(), Ordering::Relaxed);
+        made.unwrap_or_else(|_| Err(StoreError::Away("PostgreSQL does not answer".into())))
+    }
+
+    async fn made(&self, heard: Option<mpsc::Sender<String>>) -> Result<Client, StoreError> {
         let DatabaseAddress { config, tls } = &self.address;
+        let mut config = config.clone();
+        if self.is_any_first.load(Ordering::Relaxed) {
+            config.load_balance_hosts(LoadBalanceHosts::Random);
+        }
         let connected = match tls {
             Some(tls) => {
                 let connecting = config.connect(tls.clone()).await;
                 connecting.map(|(client, connection)| {
-                    tokio::spawn(hear(connection, heard));
+                    tokio::spawn(drive(connection, heard));
                     client
                 })
             }
             None => {
                 let connecting = config.connect(NoTls).await;
                 connecting.map(|(client, connection)| {
-                    tokio::spawn(hear(connection, heard));
+                    tokio::spawn(drive(connection, heard));
                     client
                 })
             }
@@ -107,13 +124,13 @@ impl Connections {
     }
 }
 
-/// Passes on the notifications of a connection until it ends.
-async fn hear<S>(mut connection: Connection<Socket, S>, heard: mpsc::Sender<String>)
+/// Drives a connection until it ends, and passes on what is told on it.
+async fn drive<S>(mut connection: Connection<Socket, S>, heard: Option<mpsc::Sender<String>>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-        if let AsyncMessage::Notification(told) = message {
+        if let (AsyncMessage::Notification(told), Some(heard)) = (message, &heard) {
             // Whoever has so many to read looks for itself.
             let _ = heard.try_send(told.payload().to_owned());
         }

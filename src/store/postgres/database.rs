@@ -269,6 +269,7 @@ impl Database {
                 records_clock: Cell::new(false),
                 moves_catalog: Cell::new(false),
                 moves_accounts: Cell::new(false),
+                moves_sealed: Cell::new(false),
             };
             let worked = work(&writing);
             // In another epoch neither an answer nor an error of it means anything.
@@ -547,6 +548,7 @@ pub(super) struct DatabaseWriting<'s> {
     records_clock: Cell<bool>,
     moves_catalog: Cell<bool>,
     moves_accounts: Cell<bool>,
+    moves_sealed: Cell<bool>,
 }
 
 impl DatabaseWriting<'_> {
@@ -576,11 +578,18 @@ impl DatabaseWriting<'_> {
         self.moves_accounts.set(true);
     }
 
+    /// Remembers that sealed rows were written or removed.
+    pub(super) fn move_sealed(&self) {
+        self.moves_sealed.set(true);
+    }
+
     /// What it moves.
     fn moved(&self) -> Result<MovedInCommit, StoreError> {
         Ok(MovedInCommit {
             feeds: self.session.take_moved(),
-            is_wide: self.moves_catalog.get() || self.moves_accounts.get(),
+            is_wide: self.moves_catalog.get()
+                || self.moves_accounts.get()
+                || self.moves_sealed.get(),
             began: stamp_at(self.session.head()?, 1)?,
         })
     }
@@ -641,6 +650,7 @@ impl DatabaseWriting<'_> {
         for (moves, name) in [
             (&self.moves_catalog, "catalog"),
             (&self.moves_accounts, "accounts"),
+            (&self.moves_sealed, "sealed"),
         ] {
             if moves.get() {
                 let sql = "UPDATE meta SET number = number + 1 WHERE name = $1";

@@ -47,23 +47,6 @@ impl KeptConnection {
         opening: &str,
         statements: Vec<SqlStatement>,
     ) -> Result<Vec<Vec<Row>>, StoreError> {
-        let Ok(answered) = timeout(LOOK_MAX, self.exchange(opening, statements)).await else {
-            self.client = None;
-            return Err(StoreError::Away("the database does not answer".into()));
-        };
-        answered
-    }
-
-    /// True when it was made since the last time that this was asked: it may lead to another server.
-    pub(super) fn take_is_new(&mut self) -> bool {
-        std::mem::take(&mut self.is_new)
-    }
-
-    async fn exchange(
-        &mut self,
-        opening: &str,
-        statements: Vec<SqlStatement>,
-    ) -> Result<Vec<Vec<Row>>, StoreError> {
         let kept = self.client.take().filter(|client| !client.is_closed());
         let client = match kept {
             Some(client) => client,
@@ -72,10 +55,16 @@ impl KeptConnection {
                 self.connections.connect().await?
             }
         };
-        let answers = transact(&client, opening, &statements).await;
-        let answers = answers.map_err(|error| statement_error(&error))?;
+        let asked = timeout(LOOK_MAX, transact(&client, opening, &statements)).await;
+        let asked = asked.map_err(|_| StoreError::Away("the database does not answer".into()))?;
+        let answers = asked.map_err(|error| statement_error(&error))?;
         self.client = Some(client);
         Ok(answers)
+    }
+
+    /// True when it was made since the last time that this was asked: it may lead to another server.
+    pub(super) fn take_is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     node_seat::{NodeSeat, WakeUp},
     questions::{QuestionDesk, ask_here},
     roster::{self, SIGN_EVERY},
-    serving_epoch,
+    sealed, serving_epoch,
     serving_lock::{self, ServingLock, ServingLockKind},
     statement::SqlStatement,
     sweep::{MovesToTell, NodeLook, SweepPlace},
@@ -416,6 +416,25 @@ impl NodeKeeper {
             NodeRequest::Status(answer) => {
                 tokio::spawn(async move {
                     let _ = answer.send(roster::status(&database, &seat).await);
+                });
+            }
+            NodeRequest::ReadSealed(name, answer) => {
+                tokio::spawn(async move {
+                    let read = move |database: &Database| {
+                        database.read(|session| sealed::value(session, &name))
+                    };
+                    let _ = answer.send(database.run(read).await);
+                });
+            }
+            NodeRequest::WriteSealed(name, value, answer) => {
+                tokio::spawn(async move {
+                    let write = move |database: &Database| {
+                        database.write(|writing| {
+                            sealed::put(writing, &name, value.as_deref());
+                            Ok(())
+                        })
+                    };
+                    let _ = answer.send(database.run(write).await);
                 });
             }
         }

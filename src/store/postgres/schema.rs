@@ -8,7 +8,11 @@ use crate::store::StoreError;
 
 /// The migrations, the first one first. One that was released is never changed. One that does more
 /// than add raises `oldest_schema`, so that no older everfeed runs beside.
-const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+];
 
 /// The number of the schema that this everfeed reads and writes.
 pub(super) const SCHEMA: i64 = MIGRATIONS.len() as i64;

@@ -82,8 +82,8 @@ pub(super) async fn try_take(
     database: &Database,
     kind: ServingLockKind,
 ) -> Result<Option<ServingLock>, StoreError> {
+    let client = database.connections.connect().await?;
     let taken = timeout(LOOK_MAX, async {
-        let client = database.connections.connect().await?;
         let failed = |error: tokio_postgres::Error| statement_error(&error);
         client
             .batch_execute(
@@ -148,7 +148,7 @@ async fn answers(client: &Client) -> bool {
 
 /// Ends an outage when the lock is ours and a change can be committed.
 async fn look_again(database: &Arc<Database>, held: &mut Option<ServingLock>) {
-    let looked = timeout(LOOK_MAX, async {
+    let looked = async {
         if held.is_none() {
             *held = try_take(database, ServingLockKind::Alone).await?;
         }
@@ -159,21 +159,24 @@ async fn look_again(database: &Arc<Database>, held: &mut Option<ServingLock>) {
         }
         let connection = database.connections.take_new().await?;
         let failed = |error: tokio_postgres::Error| statement_error(&error);
-        try_change(&connection).await.map_err(failed)?;
-        let asked = connection
-            .query_typed_one("SELECT number FROM meta WHERE name = 'epoch'", &[])
-            .await;
-        let epoch: i64 = column(&asked.map_err(failed)?, 0)?;
+        let changed = timeout(LOOK_MAX, async {
+            try_change(&connection).await.map_err(failed)?;
+            let asked = connection
+                .query_typed_one("SELECT number FROM meta WHERE name = 'epoch'", &[])
+                .await;
+            column(&asked.map_err(failed)?, 0)
+        });
+        let silent = || StoreError::Away("the database does not answer".into());
+        let epoch: i64 = changed.await.unwrap_or_else(|_| Err(silent()))?;
         connection.give_back();
         Ok(epoch)
-    });
+    };
     match looked.await {
-        Ok(Ok(epoch)) if epoch == database.epoch() => database.end_outage(),
-        Ok(Ok(_)) => database.set_outage(
+        Ok(epoch) if epoch == database.epoch() => database.end_outage(),
+        Ok(_) => database.set_outage(
             "another everfeed has served the database meanwhile",
             Remedy::Restart,
         ),
-        Ok(Err(error)) => database.note_outage(&error),
-        Err(_) => database.set_outage("the database does not answer", Remedy::ComesBack),
+        Err(error) => database.note_outage(&error),
     }
 }

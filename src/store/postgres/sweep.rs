@@ -46,12 +46,13 @@ pub(super) struct MovesToTell {
     feeds: HashMap<FeedNo, Head>,
     catalog: bool,
     accounts: bool,
+    sealed: bool,
 }
 
 impl MovesToTell {
     /// True when there is nothing to tell.
     pub(super) fn is_empty(&self) -> bool {
-        self.feeds.is_empty() && !self.catalog && !self.accounts
+        self.feeds.is_empty() && !self.catalog && !self.accounts && !self.sealed
     }
 
     /// All of it, at once.
@@ -60,11 +61,13 @@ impl MovesToTell {
             feeds,
             catalog,
             accounts,
+            sealed,
         } = take(self);
         Moves {
             feeds: feeds.into_iter().collect(),
             catalog,
             accounts,
+            sealed,
         }
     }
 }
@@ -78,6 +81,7 @@ pub(super) struct SweepPlace {
     is_all_due: bool,
     catalog: i64,
     accounts: i64,
+    sealed: i64,
     restored: i64,
     /// Feeds that were found behind what is known of them.
     behind: Vec<FeedNo>,
@@ -132,6 +136,7 @@ impl SweepPlace {
         if !is_first {
             moves.catalog |= self.catalog != numbers.catalog;
             moves.accounts |= self.accounts != numbers.accounts;
+            moves.sealed |= self.sealed != numbers.sealed;
         }
         // The connection may lead to another server than before.
         let is_elsewhere = connection.take_is_new() || has_lost;
@@ -152,6 +157,7 @@ impl SweepPlace {
         self.since = Some(numbers.since);
         self.catalog = numbers.catalog;
         self.accounts = numbers.accounts;
+        self.sealed = numbers.sealed;
         Ok(numbers.look)
     }
 
@@ -237,6 +243,7 @@ struct LookNumbers {
     since: String,
     catalog: i64,
     accounts: i64,
+    sealed: i64,
     last_feed: u32,
     restored: i64,
     look: NodeLook,
@@ -251,6 +258,7 @@ impl LookNumbers {
             accounts: column(row, 5)?,
             last_feed: u32::try_from(last_feed).unwrap_or(u32::MAX),
             restored: column(row, 8)?,
+            sealed: column(row, 9)?,
             look: NodeLook {
                 epoch: column(row, 1)?,
                 beat: column(row, 2)?,
@@ -268,13 +276,14 @@ fn numbers_asked() -> SqlStatement {
     // The lock is shared by all who look, and let go of with the transaction.
     SqlStatement::new(format!(
         "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, {epoch}, {}, {}, {}, {}, \
-         pg_try_advisory_xact_lock_shared({before}{epoch}{behind}), {}, {}",
+         pg_try_advisory_xact_lock_shared({before}{epoch}{behind}), {}, {}, {}",
         number("beat"),
         number("running"),
         number("catalog"),
         number("accounts"),
         number("last_feed"),
         number("restored"),
+        number("sealed"),
     ))
 }
 

@@ -130,7 +130,7 @@ async fn tables_of_others_and_of_newer_everfeeds_are_refused() {
     check_refused(&database, "newer everfeed");
     execute(
         &database,
-        "UPDATE meta SET number = 2 WHERE name = 'schema'",
+        "UPDATE meta SET number = 3 WHERE name = 'schema'",
     );
     drop(open(&database, clock()).unwrap());
     execute(&database, "ALTER TABLE meta RENAME COLUMN number TO count");

@@ -75,8 +75,8 @@ impl NodeEar {
         if self.is_listening().await {
             return Ok(());
         }
+        let client = connections.listen(self.to_hear.clone()).await?;
         let begun = timeout(LOOK_MAX, async {
-            let client = connections.listen(self.to_hear.clone()).await?;
             let failed = |error: tokio_postgres::Error| statement_error(&error);
             let asked = format!("SELECT {CHANNEL}");
             let answer = client.query_typed_one(&asked, &[]).await;

@@ -97,10 +97,16 @@ impl Cluster {
         }
     }
 
-    /// The logs of all nodes.
+    /// The logs of all nodes, without warnings of the configuration.
     pub(crate) fn logs(&self) -> String {
-        let logs = self.nodes.iter().map(|node| node.place.read("log"));
-        logs.collect::<Vec<_>>().join("\n")
+        let mut logs = String::new();
+        for (no, node) in self.nodes.iter().enumerate() {
+            logs += &format!("node {no}\n");
+            let log = node.place.read("log");
+            let told = log.lines().filter(|line| !line.contains(" WARN feed."));
+            told.for_each(|line| logs += &format!("{line}\n"));
+        }
+        logs
     }
 }
 

@@ -13,7 +13,6 @@ use std::{
 use testkit::{
     client::ask,
     place::{Told, feed, run},
-    wait::PATIENCE,
 };
 use tokio::{
     task::{JoinSet, spawn_blocking},
@@ -21,7 +20,10 @@ use tokio::{
 };
 
 /// Seconds after which a command to a node that is stopped is given up.
-const COMMAND_SECS: &str = "10";
+const COMMAND_SECS: &str = "30";
+
+/// Time in which each is done, also beside a build that has the machine.
+const DEED_MAX: Duration = Duration::from_secs(300);
 
 /// Time in which a callback is asked to confirm.
 const CONFIRMED_MAX: Duration = Duration::from_secs(4);
@@ -150,7 +152,7 @@ impl Desk {
 
     /// Asks the hub until the callback has confirmed.
     async fn ask_hub(&self, mode: &str, node: usize, feed: &str, name: &str) {
-        let (until, callback) = (Instant::now() + PATIENCE, self.subscriber.callback(name));
+        let (until, callback) = (Instant::now() + DEED_MAX, self.subscriber.callback(name));
         let is_done = || self.subscriber.chain(name).is_subscribed == (mode == "subscribe");
         let mut last = None;
         for node in node.. {
@@ -194,7 +196,7 @@ impl Desk {
 
     /// Runs a command until it succeeds, or until it was done before.
     async fn command(&self, node: usize, arguments: &[&str], input: &str) -> Told {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + DEED_MAX;
         let mut last = None;
         for node in node.. {
             assert!(Instant::now() < until, "{arguments:?}: {last:?}");

@@ -70,6 +70,7 @@ impl RovingMirror {
             way,
             client: client(),
             seen: seen.clone(),
+            begun: Instant::now(),
         };
         Self {
             feed: feed.to_owned(),
@@ -100,6 +101,7 @@ struct Follower {
     way: Way,
     client: reqwest::Client,
     seen: Arc<Mutex<WatchedMirror>>,
+    begun: Instant,
 }
 
 impl Follower {
@@ -132,7 +134,9 @@ impl Follower {
             }
             429 | 502 | 503 => None,
             status => {
-                seen.problems.push(format!("node {node} answered {status}"));
+                let at = self.begun.elapsed();
+                seen.problems
+                    .push(format!("{at:.1?}: node {node} answered {status}"));
                 None
             }
         }

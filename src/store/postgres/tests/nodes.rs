@@ -6,7 +6,7 @@ use crate::{
     feed::record::{FeedNo, Head},
     store::{
         AccountStore as _, CatalogStore as _, Duty, Feeds as _, Moves, NodeFace, NodesStatus,
-        Question, StoreError, Upkeep as _, WakeMode, Watched as _,
+        Question, SealKey, StoreError, Upkeep as _, WakeMode, Watched as _,
         conformance::{
             postgres_server::{execute, fresh_database, on_a_thread, open, open_node},
             rig::{NAMESPACE, add, commit},
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use std::{collections::HashMap, thread, time::Duration};
+use std::{collections::HashMap, os::unix::fs::PermissionsExt as _, thread, time::Duration};
 use testkit::{
     postgres::PostgresServer,
     wait::{PATIENCE, until},
@@ -189,6 +189,46 @@ async fn whoever_follows_learns_what_moved_by_notification_and_by_looking() {
             "{status:?}"
         );
     }
+}
+
+fn key(folder: &tempfile::TempDir, digits: &str) -> SealKey {
+    let file = folder.path().join(digits);
+    std::fs::write(&file, digits.repeat(32)).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    SealKey::read(&file).unwrap()
+}
+
+#[tokio::test]
+async fn sealed_rows_are_written_by_the_node_that_works_and_read_by_all_that_have_the_key() {
+    let (database, folder) = (fresh_database(), tempfile::tempdir().unwrap());
+    let (worker, other) = (node(&database), node(&database));
+    let mut told = Told::of(&other);
+    let rows = |node: &Postgres, digits| node.nodes().unwrap().sealed_rows(key(&folder, digits));
+    let (written, read) = (rows(&worker, "0f"), rows(&other, "0f"));
+    assert_eq!(read.read("row").await.unwrap(), None);
+    for value in [&b"PRIVATE KEY"[..], b"", b"PRIVATE KEY"] {
+        written.write("row", value).await.unwrap();
+        while !next(&mut told.0).await.sealed {}
+        assert_eq!(read.read("row").await.unwrap().unwrap(), value);
+    }
+    // Nobody else can read it, and none of the two that follow writes.
+    let refused = rows(&other, "f0").read("row").await.unwrap_err();
+    assert!(refused.to_string().contains("another key"), "{refused}");
+    execute(
+        &database,
+        "INSERT INTO sealed SELECT 'other', value FROM sealed; \
+         DO 'BEGIN ASSERT (SELECT count(*) FROM sealed WHERE position(''PRIVATE''::bytea IN value) > 0) = 0; END'",
+    );
+    let swapped = read.read("other").await.unwrap_err();
+    assert!(matches!(swapped, StoreError::Damaged(_)), "{swapped}");
+    let refused = read.write("row", b"x").await.unwrap_err();
+    assert!(
+        refused.to_string().contains("another node works"),
+        "{refused}"
+    );
+    written.remove("row").await.unwrap();
+    while !next(&mut told.0).await.sealed {}
+    assert_eq!(read.read("row").await.unwrap(), None);
 }
 
 /// Transactions end in another order than they began in, and none of them is missed.
