@@ -333,15 +333,18 @@ impl Starting {
             started_at: status::now(),
             wiring,
         });
-        let shifts = match store.nodes() {
+        let mut shifts = match store.nodes() {
             Some(nodes) => {
                 nodes.introduce(nodes::face(&bench)).await?;
                 Shifts::of(bench.clone(), self.admin.clone(), nodes)
             }
             None => None,
         };
-        match (duty, &shifts) {
-            (Duty::Following, Some(shifts)) => shifts.open_following(),
+        match (duty, &mut shifts) {
+            (Duty::Following, Some(shifts)) => {
+                shifts.know_all().await;
+                shifts.open_following();
+            }
             _ => self.admin.open(Arc::new(bench.begin().await?)),
         }
         let mounts = bench
