@@ -333,16 +333,16 @@ impl Starting {
             started_at: status::now(),
             wiring,
         });
-        let shifts = match store.nodes() {
+        let mut shifts = match store.nodes() {
             Some(nodes) => {
                 nodes.introduce(nodes::face(&bench)).await?;
                 Shifts::of(bench.clone(), self.admin.clone(), nodes)
             }
             None => None,
         };
-        match (duty, &shifts) {
+        match (duty, &mut shifts) {
             (Duty::Following, Some(shifts)) => {
-                nodes::announce(&*store, &bench.wiring.notify).await?;
+                shifts.know_all().await;
                 shifts.open_following();
             }
             _ => self.admin.open(Arc::new(bench.begin().await?)),

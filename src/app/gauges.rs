@@ -32,18 +32,12 @@ pub(super) fn register(registry: &mut Registry, status: &Status) {
 }
 
 /// Registers the gauges of a process that follows: the feeds are told by the one that works.
-pub(super) fn register_following(
-    registry: &mut Registry,
-    waiters: usize,
-    nodes: Option<&NodesReport>,
-) {
-    gauge(
-        registry,
-        "held_requests",
-        "Requests held now",
-        whole(waiters),
-    );
-    if let Some(nodes) = nodes {
+pub(super) fn register_following(registry: &mut Registry, status: &Status) {
+    let waiters = whole(status.waiters);
+    gauge(registry, "held_requests", "Requests held now", waiters);
+    gauge_config(registry, &status.config);
+    gauge_store(registry, &status.store);
+    if let Some(nodes) = &status.nodes {
         gauge_nodes(registry, nodes);
     }
 }
@@ -288,6 +282,7 @@ mod tests {
             failing: [("upstream".to_owned(), 1)].into(),
             certificate: Some(CertificateStatus::default()),
             xmpp: Some(XmppStatus::default()),
+            nodes: Some(NodesReport::default()),
             ..Status::default()
         };
         let mut registry = metrics.registry();

@@ -8,6 +8,7 @@ use super::{
     gauges,
     registry::{self, RegistryAnswer, RegistryCommand},
     registry_desk::{ChangePlace, RegistryDesk},
+    relay::Relay,
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::removed_feeds,
     requested_poll,
@@ -22,7 +23,7 @@ use super::{
 use crate::{
     acme::CertificateWatch,
     auth::commands::{AccountAnswer, AccountCommand},
-    catalog::RegisteredFeed,
+    catalog::{Catalog, CatalogSnapshot, RegisteredFeed},
     feed::{
         archive::ArchiveWalk,
         record::{FeedRecord, Gap},
@@ -44,7 +45,8 @@ use crate::{
 use futures_util::future::BoxFuture;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::time::timeout;
 
 /// Everything that the operator may ask.
 pub(super) struct Overview {
@@ -65,8 +67,65 @@ pub(super) struct Overview {
 /// Everything that the operator may ask a process that follows about itself.
 pub(super) struct Following {
     pub(super) store: Arc<dyn Store>,
+    pub(super) catalog: Catalog,
+    pub(super) notify: Arc<Notify>,
+    pub(super) relay: Relay,
     pub(super) reloader: Arc<Reloader>,
     pub(super) waiters: Waiters,
+    pub(super) started_at: String,
+}
+
+impl Following {
+    /// The state of this process alone.
+    async fn own_status(&self) -> Status {
+        let catalog = self.catalog.snapshot();
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: self.started_at.clone(),
+            waiters: self.waiters.held(),
+            config: self.reloader.status(),
+            registry: registry_status(&catalog),
+            store: store_status(&*self.store),
+            nodes: nodes_report(&*self.store).await,
+            feeds_total: catalog.feeds().len(),
+            ..Status::default()
+        }
+    }
+
+    /// The state of the process that works, with what is of this one; where that one does not
+    /// answer, what this one knows, and the reason.
+    async fn status_of_both(&self, range: &FeedRange) -> Status {
+        let own = self.own_status().await;
+        match self.relay.status(&range.query()).await {
+            Ok(of_worker) => Status {
+                version: own.version,
+                started_at: own.started_at,
+                waiters: own.waiters,
+                config: own.config,
+                store: own.store,
+                nodes: own.nodes,
+                ..of_worker
+            },
+            Err(why) => {
+                let catalog = self.catalog.snapshot();
+                let registered = catalog.feeds_after(range.after.as_deref());
+                let known = registered.take(range.max.unwrap_or(FEEDS_DEFAULT));
+                let feed = |feed: &Arc<RegisteredFeed>| FeedStatus {
+                    name: feed.settings.name.clone(),
+                    url: feed.shown_url(),
+                    served: self.notify.head(feed.no).is_some_and(|head| head.ready),
+                    history: UNREAD.to_owned(),
+                    waiters: self.waiters.held_of(feed.no),
+                    ..FeedStatus::default()
+                };
+                Status {
+                    feeds: known.map(feed).collect(),
+                    worker_fault: Some(why),
+                    ..own
+                }
+            }
+        }
+    }
 }
 
 /// The history of a feed while the store cannot be read.
@@ -175,10 +234,40 @@ fn site_fault((origin, note): (&String, &FaultNote)) -> SiteFault {
     }
 }
 
+/// The state of a store.
+fn store_status(store: &dyn Store) -> StoreStatus {
+    let (condition, figures) = (store.condition(), store.figures());
+    let outage = condition.outage();
+    let removals = store.removal_faults();
+    StoreStatus {
+        fault: outage.map(|outage| outage.cause.clone()),
+        since: outage.map(|outage| outage.since.rfc3339()),
+        bytes: figures.bytes,
+        faults: figures.faults,
+        restored: store.restored(),
+        removals_unwritten: removals.unwritten,
+        removals_unread: removals.unread,
+    }
+}
+
+/// The state of the registry.
+fn registry_status(catalog: &CatalogSnapshot) -> RegistryStatus {
+    RegistryStatus {
+        entries: catalog.registry().len(),
+        unread: registry::unread(catalog.registry()),
+    }
+}
+
+/// Time for the words about the processes on a store.
+const NODES_MAX: Duration = Duration::from_secs(2);
+
 /// The processes on a store, as the status shows them; `None` where one is alone, or where they
 /// cannot be read.
 async fn nodes_report(store: &dyn Store) -> Option<NodesReport> {
-    let nodes = store.nodes()?.status().await.ok()?;
+    let nodes = timeout(NODES_MAX, store.nodes()?.status())
+        .await
+        .ok()?
+        .ok()?;
     let node = |node: NodeStatus| NodeReport {
         name: node.name,
         version: node.version,
@@ -290,23 +379,6 @@ impl Overview {
         error.is_away() || self.explainer.store.condition().outage().is_some()
     }
 
-    /// The state of the store.
-    fn store_status(&self) -> StoreStatus {
-        let store = &self.explainer.store;
-        let (condition, figures) = (store.condition(), store.figures());
-        let outage = condition.outage();
-        let removals = store.removal_faults();
-        StoreStatus {
-            fault: outage.map(|outage| outage.cause.clone()),
-            since: outage.map(|outage| outage.since.rfc3339()),
-            bytes: figures.bytes,
-            faults: figures.faults,
-            restored: store.restored(),
-            removals_unwritten: removals.unwritten,
-            removals_unread: removals.unread,
-        }
-    }
-
     async fn gather(&self, range: FeedRange) -> Result<Status, StoreError> {
         let catalog = self.explainer.catalog.snapshot();
         let (feeds, next) = self.feeds(&range).await?;
@@ -321,12 +393,10 @@ impl Overview {
             started_at: self.started_at.clone(),
             waiters: self.waiters.held(),
             config: self.reloader.status(),
-            registry: RegistryStatus {
-                entries: catalog.registry().len(),
-                unread: registry::unread(catalog.registry()),
-            },
+            registry: registry_status(&catalog),
             // Behind the reads, which may have met its fault first.
-            store: self.store_status(),
+            store: store_status(&*self.explainer.store),
+            worker_fault: None,
             nodes: nodes_report(&*self.explainer.store).await,
             certificate: self.certificate.as_ref().map(certificate_status),
             xmpp: self.xmpp.as_ref().map(xmpp_status),
@@ -436,6 +506,10 @@ async fn check(reloader: &Reloader) -> OperatorAnswer {
 }
 
 impl OwnInsight for Overview {
+    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { json(&self.gather(range).await.map_err(in_words)?) })
+    }
+
     fn live(&self) -> Result<(), String> {
         live(&*self.explainer.store)
     }
@@ -471,10 +545,13 @@ impl OwnInsight for Following {
         Box::pin(async { self.store.check().await.map_err(in_words) })
     }
 
+    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { json(&self.status_of_both(&range).await) })
+    }
+
     fn gauges(&self, mut counters: Registry) -> BoxFuture<'_, Result<Registry, String>> {
         Box::pin(async move {
-            let nodes = nodes_report(&*self.store).await;
-            gauges::register_following(&mut counters, self.waiters.held(), nodes.as_ref());
+            gauges::register_following(&mut counters, &self.own_status().await);
             Ok(counters)
         })
     }
@@ -489,10 +566,6 @@ impl OwnInsight for Following {
 }
 
 impl Insight for Overview {
-    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
-        Box::pin(async move { json(&self.gather(range).await.map_err(in_words)?) })
-    }
-
     fn explain<'a>(
         &'a self,
         feed: &'a str,

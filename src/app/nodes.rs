@@ -11,12 +11,11 @@ use super::{
 use crate::{
     catalog::{self, CatalogSnapshot, FeedSettings},
     edge::body,
-    notify::Notify,
     serve::admin::{Admin, Relayed},
-    store::{Duty, Moves, NodeFace, Nodes, Question, Store, StoreError, listing},
+    store::{Duty, Moves, NodeFace, Nodes, Question, Store, StoreError},
 };
 use bytes::Bytes;
-use futures_util::{TryStreamExt as _, future::BoxFuture};
+use futures_util::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use std::{sync::Arc, time::Duration};
@@ -30,9 +29,6 @@ use tower::ServiceExt as _;
 /// Time that pushes and polls have to end when another process has taken over: what they would
 /// store is refused.
 const LOST_MAX: Duration = Duration::from_secs(1);
-
-/// Time for which private answers go on while the store is away: a revocation cannot arrive.
-const PRIVATE_MAX: Duration = Duration::from_secs(10);
 
 /// Time between two looks at the store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -56,8 +52,10 @@ pub(super) struct Shifts {
     questions: mpsc::Receiver<Question>,
     /// What was told and could not be followed yet.
     behind: Behind,
-    /// Since when the store is away.
-    away_since: Option<Instant>,
+    /// The last look of the engine that told everything.
+    heard: watch::Receiver<Option<Instant>>,
+    /// True when nobody was known any more.
+    was_unheard: bool,
 }
 
 /// Changes of others that are not read yet.
@@ -92,16 +90,6 @@ pub(super) async fn registered_elsewhere(
     }
 }
 
-/// Announces the heads of all feeds to a process that begins to follow. A feed without one would be
-/// answered 404 until the first moves are told.
-pub(super) async fn announce(store: &dyn Store, notify: &Notify) -> Result<(), StoreError> {
-    let mut records = listing::feeds(store);
-    while let Some(record) = records.try_next().await? {
-        notify.moved(record.no, record.head());
-    }
-    Ok(())
-}
-
 /// Says who this process is.
 pub(super) fn face(bench: &Bench) -> NodeFace {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -122,12 +110,13 @@ impl Shifts {
     pub(super) fn of(bench: Arc<Bench>, admin: Admin, nodes: &Nodes) -> Option<Self> {
         Some(Self {
             duty: nodes.duty(),
+            heard: nodes.heard(),
             moves: nodes.take_moves()?,
             questions: nodes.take_questions()?,
             bench,
             admin,
             behind: Behind::default(),
-            away_since: None,
+            was_unheard: false,
         })
     }
 
@@ -150,7 +139,7 @@ impl Shifts {
                 Some(moves) = self.moves.recv() => self.follow(moves).await,
                 Some(question) = self.questions.recv() => self.answer(question),
                 _ = look.tick() => {
-                    self.look_at_store();
+                    self.note_heard().await;
                     if self.workplace().work().is_none() {
                         self.bench.wiring.notify.documents_may_differ();
                     }
@@ -160,14 +149,40 @@ impl Shifts {
         }
     }
 
-    // Decides: How long are private feeds served while the store is away?
-    /// Looks whether the store is away for so long that nobody is known any more.
-    fn look_at_store(&mut self) {
-        let is_away = self.bench.wiring.store.condition().outage().is_some();
-        let since = is_away.then(|| self.away_since.unwrap_or_else(Instant::now));
-        self.away_since = since;
-        let is_heard = since.is_none_or(|since| since.elapsed() < PRIVATE_MAX);
-        self.bench.wiring.gate.auth.hear(is_heard);
+    /// Follows until all feeds are known. Nobody is answered before: a feed that is not known yet
+    /// would be told as one that is not there.
+    pub(super) async fn know_all(&mut self) {
+        while self.heard.borrow_and_update().is_none() {
+            tokio::select! {
+                Some(moves) = self.moves.recv() => self.follow(moves).await,
+                changed = self.heard.changed() => if changed.is_err() { return },
+            }
+        }
+        self.take_moves().await;
+    }
+
+    /// Takes in all that is told already.
+    async fn take_moves(&mut self) {
+        while let Ok(moves) = self.moves.try_recv() {
+            self.follow(moves).await;
+        }
+    }
+
+    /// Says up to which time changes of others are known, and has those who wait look again when
+    /// that is long ago.
+    async fn note_heard(&mut self) {
+        // What that look found was sent before.
+        let heard = *self.heard.borrow_and_update();
+        self.take_moves().await;
+        let auth = &self.bench.wiring.gate.auth;
+        if let Some(at) = heard.filter(|_| !self.behind.accounts) {
+            auth.heard_at(at);
+        }
+        let is_unheard = auth.is_unheard();
+        if is_unheard != self.was_unheard {
+            self.was_unheard = is_unheard;
+            auth.look_again();
+        }
     }
 
     fn workplace(&self) -> &Workplace {
@@ -176,9 +191,7 @@ impl Shifts {
 
     /// Begins to work. What the others changed before is known first.
     async fn take_up(&mut self) {
-        while let Ok(moves) = self.moves.try_recv() {
-            self.follow(moves).await;
-        }
+        self.take_moves().await;
         self.behind.accounts = true;
         self.catch_up().await;
         let bench = &self.bench;
@@ -217,15 +230,21 @@ impl Shifts {
     /// Answers the operator as a process that follows.
     pub(super) fn open_following(&self) {
         let bench = &self.bench;
-        let relay = Relay(bench.wiring.store.clone());
+        let wiring = &bench.wiring;
+        let relay = Relay(wiring.store.clone());
+        let to_worker = relay.clone();
         let relay = tower::service_fn(move |request: Request<Bytes>| {
             let relay = relay.clone();
             async move { Ok(relay.operator(&request).await) }
         });
         let following = Following {
-            store: bench.wiring.store.clone(),
+            store: wiring.store.clone(),
+            catalog: wiring.gate.catalog.clone(),
+            notify: wiring.notify.clone(),
+            relay: to_worker,
             reloader: bench.reloader.clone(),
             waiters: bench.context.waiters.clone(),
+            started_at: bench.started_at.clone(),
         };
         self.admin.follow(
             Arc::new(following),
@@ -235,7 +254,8 @@ impl Shifts {
 
     /// Takes in what another process changed.
     async fn follow(&mut self, moves: Moves) {
-        if self.workplace().work().is_some() {
+        let is_working = *self.duty.borrow() == Duty::Working;
+        if is_working && self.workplace().work().is_some() {
             // What this process commits it announces itself, and nobody else commits.
             return;
         }

@@ -1,5 +1,6 @@
 //! The way of requests from a process that follows to the one that works; not what comes of them.
 
+use super::status::Status;
 use crate::{
     auth::PrincipalId,
     edge::body::{PLAIN_TEXT, short_of},
@@ -9,6 +10,7 @@ use crate::{
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header::RETRY_AFTER};
 use std::{net::IpAddr, sync::Arc, time::Duration};
+use tokio::time::timeout;
 
 mod letter;
 
@@ -17,6 +19,9 @@ pub(super) use letter::{Door, Letter, reply_words};
 
 /// Time for the answer of the hub, which may ask a callback before.
 const HUB_MAX: Duration = Duration::from_secs(30);
+
+/// Time for the state of the process that works: the operator wants to know what is wrong.
+const STATUS_MAX: Duration = Duration::from_secs(3);
 
 /// Time for the answer of a look, for which its reader does not wait so long.
 const LOOK_MAX: Duration = Duration::from_secs(5);
@@ -40,7 +45,22 @@ impl Relay {
         sender: Option<PrincipalId>,
     ) -> Response<Bytes> {
         let letter = Letter::of(Door::Hub, request, client, sender);
-        self.send(&letter, HUB_MAX).await
+        self.ask(&letter, HUB_MAX).await.unwrap_or_else(|why| {
+            // Strangers need not know what is behind us.
+            tracing::warn!("A request to the hub could not be handed on: {why}");
+            away("the hub cannot be reached now; try again after the time in Retry-After")
+        })
+    }
+
+    /// The state of the process that works; else the reason for which it is not told.
+    pub(super) async fn status(&self, query: &str) -> Result<Status, String> {
+        let mut request = Request::new(Bytes::new());
+        *request.uri_mut() = Uri::try_from(format!("/status?{query}")).unwrap_or_default();
+        let letter = Letter::of(Door::Operator, &request, None, None);
+        let asked = timeout(STATUS_MAX, self.ask(&letter, STATUS_MAX)).await;
+        let late = || format!("it did not answer within {} s", STATUS_MAX.as_secs());
+        let answer = asked.map_err(|_| late())??;
+        serde_json::from_slice(answer.body()).map_err(|_| text_of(&answer))
     }
 
     /// The answer to the operator.
@@ -56,21 +76,33 @@ impl Relay {
         let target = format!("/{}/{fresh_secs}", feed.0);
         *request.uri_mut() = Uri::try_from(target).unwrap_or_default();
         let letter = Letter::of(Door::Look, &request, None, None);
-        self.send(&letter, LOOK_MAX).await;
-    }
-
-    async fn send(&self, letter: &Letter, within: Duration) -> Response<Bytes> {
-        let Some(nodes) = self.0.nodes() else {
-            return away("this everfeed does not work yet, or not any more");
-        };
-        match nodes.ask(letter.words(), within).await {
-            Ok(words) => read_reply(&words)
-                .unwrap_or_else(|| away("the everfeed that works is of another version")),
-            Err(error) => away(&format!(
-                "the everfeed that polls and pushes did not answer: {error}"
-            )),
+        if let Err(why) = self.ask(&letter, LOOK_MAX).await {
+            tracing::debug!("No look at an old feed could be asked for: {why}");
         }
     }
+
+    /// The answer, or 503 with the reason, for the operator.
+    async fn send(&self, letter: &Letter, within: Duration) -> Response<Bytes> {
+        let answer = self.ask(letter, within).await;
+        answer.unwrap_or_else(|why| {
+            away(&format!(
+                "the everfeed that polls and pushes did not answer: {why}"
+            ))
+        })
+    }
+
+    async fn ask(&self, letter: &Letter, within: Duration) -> Result<Response<Bytes>, String> {
+        let Some(nodes) = self.0.nodes() else {
+            return Err("this one does not work yet, or not any more".to_owned());
+        };
+        let words = nodes.ask(letter.words(), within).await;
+        let words = words.map_err(|error| error.to_string())?;
+        read_reply(&words).ok_or_else(|| "it is of another version".to_owned())
+    }
+}
+
+fn text_of(answer: &Response<Bytes>) -> String {
+    String::from_utf8_lossy(answer.body()).trim().to_owned()
 }
 
 /// The feed and the seconds of a look that was asked for.

@@ -28,6 +28,9 @@ pub struct Status {
     pub registry: RegistryStatus,
     /// The store.
     pub store: StoreStatus,
+    /// The reason for which the process that works told nothing, where this is of one that follows;
+    /// `None` while all is well.
+    pub worker_fault: Option<String>,
     /// The processes on the store; `None` where this one is alone.
     pub nodes: Option<NodesReport>,
     /// The certificate that everfeed gets itself (ACME); `None` where it does not.

@@ -11,19 +11,27 @@ use super::{
     user::{Password, TokenUse, User},
     wsse::UsernameToken,
 };
-use crate::locks::lock;
-use crate::{clock::Clock, secret::Secret, telemetry::Metrics};
+use crate::{
+    clock::Clock,
+    locks::{lock, read, write},
+    secret::Secret,
+    telemetry::Metrics,
+};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use moka::future::Cache;
 use sha2::Sha256;
 use std::{
     net::IpAddr,
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc, Mutex, RwLock,
+        atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
-use tokio::sync::{Semaphore, watch};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::Instant,
+};
 
 mod own_credentials;
 
@@ -42,6 +50,8 @@ const VERDICT_SECS: u64 = 600;
 /// for which they are remembered.
 const PROVEN_MAX: u64 = 10_000;
 const PROVEN_SECS: u64 = 30 * 86_400;
+/// Time for which somebody is known while nothing is heard of changes to the accounts.
+const UNHEARD_MAX: Duration = Duration::from_secs(10);
 /// Time between two warnings of a proxy that nobody told us of, microseconds.
 const WARN_EVERY_US: u64 = 3_600_000_000;
 
@@ -78,8 +88,9 @@ pub struct Authenticator {
     clock: Arc<dyn Clock>,
     started_us: u64,
     metrics: Metrics,
-    /// True while nothing is heard of changes to the accounts that are made elsewhere.
-    is_unheard: AtomicBool,
+    /// Time up to which changes to the accounts that are made elsewhere are known; `None` where
+    /// none are made.
+    heard_at: RwLock<Option<Instant>>,
 }
 
 /// Verdicts on passwords that are remembered.
@@ -157,22 +168,25 @@ impl Authenticator {
             started_us: clock.now_us(),
             clock,
             metrics,
-            is_unheard: AtomicBool::new(false),
+            heard_at: RwLock::default(),
         }
     }
 
-    /// Says whether changes to the accounts that are made elsewhere are heard of. While they are
-    /// not, nobody is known: a revocation could not arrive.
-    pub fn hear(&self, is_heard: bool) {
-        let was_unheard = self.is_unheard.swap(!is_heard, Ordering::Relaxed);
-        if was_unheard == is_heard {
-            self.accounts.send_modify(|in_force| in_force.revision += 1);
-        }
+    /// Says up to which time changes to the accounts that are made elsewhere are known.
+    pub fn heard_at(&self, at: Instant) {
+        *write(&self.heard_at) = Some(at);
     }
 
-    /// True while nothing is heard of changes to the accounts.
+    // Decides: How long are private feeds served while the store is away?
+    /// True when nothing was heard of changes to the accounts for a while. Then nobody is known: a
+    /// revocation could not have arrived.
     pub fn is_unheard(&self) -> bool {
-        self.is_unheard.load(Ordering::Relaxed)
+        read(&self.heard_at).is_some_and(|at| at.elapsed() >= UNHEARD_MAX)
+    }
+
+    /// Has all who wait look again whether they are known.
+    pub fn look_again(&self) {
+        self.accounts.send_modify(|in_force| in_force.revision += 1);
     }
 
     /// Puts other accounts in force, at once: nothing that was known of the former ones counts any

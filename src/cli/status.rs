@@ -118,6 +118,12 @@ impl Sheet {
         if let Some(fault) = &first.store.fault {
             broken.push(format!("store: {}", tame(fault)));
         }
+        if let Some(fault) = &first.worker_fault {
+            let fault = tame(fault);
+            broken.push(format!(
+                "nodes: the one that polls and pushes told nothing of the feeds: {fault}"
+            ));
+        }
         if let Some(fault) = &first.store.removals_unwritten {
             broken.push(format!("store: {}", tame(fault)));
         }

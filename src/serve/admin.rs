@@ -43,6 +43,8 @@ pub trait OwnInsight: Send + Sync + 'static {
     fn live(&self) -> Result<(), String>;
     /// Ok while consumers can be served; else the reason.
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
+    /// The state of the application, with these feeds of it, as JSON.
+    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>>;
     /// Adds gauges of its state to the counters.
     fn gauges(&self, counters: Registry) -> BoxFuture<'_, Result<Registry, String>>;
     /// Reads the configuration again.
@@ -54,8 +56,6 @@ pub trait OwnInsight: Send + Sync + 'static {
 
 /// Questions and requests of the operator to the rest of the application of the process that works.
 pub trait Insight: OwnInsight {
-    /// The state of the application, with these feeds of it, as JSON.
-    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>>;
     /// Explanation of a feed, and of an item of it, as JSON. `None` for a feed that is not
     /// configured.
     fn explain<'a>(
@@ -164,7 +164,9 @@ enum Desk {
 }
 
 /// Paths that each process answers itself.
-const OWN_PATHS: [&str; 5] = ["/live", "/ready", "/metrics", "/reload", "/check"];
+const OWN_PATHS: [&str; 6] = [
+    "/live", "/ready", "/status", "/metrics", "/reload", "/check",
+];
 
 /// The service behind the operator's listener.
 #[derive(Clone)]
@@ -211,9 +213,13 @@ impl Admin {
         &self,
         insight: &I,
         method: &Method,
-        path: &str,
+        (path, query): (&str, &str),
     ) -> AdminAnswer {
         match (method.as_str(), path) {
+            ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
+                Ok(range) => json(insight.status(range).await),
+                Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
+            },
             ("GET" | "HEAD", "/live") => done(insight.live().map(|()| "live".into())),
             ("GET" | "HEAD", "/ready") => done(insight.ready().await.map(|()| "ready".into())),
             ("GET" | "HEAD", "/metrics") => match insight.gauges(self.metrics.registry()).await {
@@ -241,7 +247,7 @@ impl Admin {
         query: &str,
     ) -> AdminAnswer {
         if OWN_PATHS.contains(&path) {
-            return self.own_answer(&**insight, method, path).await;
+            return self.own_answer(&**insight, method, (path, query)).await;
         }
         if let Some(command) = AccountCommand::read(method, path, query) {
             return match command {
@@ -266,10 +272,6 @@ impl Admin {
             };
         }
         match (method.as_str(), path) {
-            ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
-                Ok(range) => json(insight.status(range).await),
-                Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
-            },
             ("GET" | "HEAD", _) if path.starts_with(EXPLAIN) => {
                 let item = parameter(query, "item");
                 let told = insight.explain(&path[EXPLAIN.len()..], item.as_deref()).await;
@@ -301,7 +303,7 @@ impl Admin {
             }
             (_, path) if [ACCEPT, FORGET, POLL].iter().any(|start| path.starts_with(start)) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
             (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
-            (_, "/status" | "/clock/accept" | "/backup") => {
+            (_, "/clock/accept" | "/backup") => {
                 (StatusCode::METHOD_NOT_ALLOWED, TEXT, METHODS_OF_STATE.into())
             }
             _ => (
@@ -385,11 +387,13 @@ where
                     registry_answer(insight, request.clone(), body).await
                 }
                 Desk::Here(insight) => admin.answer(insight, request.method(), path, query).await,
-                Desk::Elsewhere(own, _) if OWN_PATHS.contains(&path) => {
-                    admin.own_answer(&**own, request.method(), path).await
-                }
                 Desk::Elsewhere(..) if request.extensions().get::<Relayed>().is_some() => {
                     failed("another everfeed works by now; ask again".into())
+                }
+                Desk::Elsewhere(own, _) if OWN_PATHS.contains(&path) => {
+                    admin
+                        .own_answer(&**own, request.method(), (path, query))
+                        .await
                 }
                 Desk::Elsewhere(_, relay) => return Ok(handed_on(relay, request, body).await),
             };
@@ -450,6 +454,10 @@ mod tests {
     }
 
     impl OwnInsight for House {
+        fn status(&self, _: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+            Box::pin(async { Ok("{\"waiters\":3}".into()) })
+        }
+
         fn live(&self) -> Result<(), String> {
             match &self.ready {
                 Err(why) if why.contains("room") => Err(why.clone()),
@@ -482,10 +490,6 @@ mod tests {
     }
 
     impl Insight for House {
-        fn status(&self, _: FeedRange) -> BoxFuture<'_, Result<String, String>> {
-            Box::pin(async { Ok("{\"waiters\":3}".into()) })
-        }
-
         fn explain<'a>(
             &'a self,
             feed: &'a str,

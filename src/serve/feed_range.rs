@@ -72,8 +72,19 @@ impl FeedRange {
 
     /// The query of the range after this one, of which `last` is the last feed.
     pub fn next(&self, last: &str) -> String {
+        self.query_after(Some(last))
+    }
+
+    /// The query of this range.
+    pub fn query(&self) -> String {
+        self.query_after(self.after.as_deref())
+    }
+
+    fn query_after(&self, after: Option<&str>) -> String {
         let mut query = Serializer::new(String::new());
-        query.append_pair("after", last);
+        if let Some(after) = after {
+            query.append_pair("after", after);
+        }
         if let Some(max) = self.max {
             query.append_pair("max", &max.to_string());
         }

@@ -8,7 +8,10 @@ use crate::{
 };
 use bytes::Bytes;
 use std::{sync::Mutex, time::Duration};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::Instant,
+};
 
 /// Moves, questions and requests that wait at most; who has more waits.
 const WAITING_MAX: usize = 64;
@@ -108,6 +111,7 @@ pub enum NodeRequest {
 #[derive(Debug)]
 pub struct Nodes {
     duty: watch::Receiver<Duty>,
+    heard: watch::Receiver<Option<Instant>>,
     moves: Mutex<Option<mpsc::Receiver<Moves>>>,
     questions: Mutex<Option<mpsc::Receiver<Question>>>,
     requests: mpsc::Sender<NodeRequest>,
@@ -125,6 +129,9 @@ pub struct SealedRows {
 pub struct NodesEngine {
     /// The duty of this process. The moves that were made before it are sent first.
     pub duty: watch::Sender<Duty>,
+    /// Beginning of the last look at the store that told everything. What it found is sent before.
+    /// `None` before the first.
+    pub heard: watch::Sender<Option<Instant>>,
     /// What other processes changed.
     pub moves: mpsc::Sender<Moves>,
     /// Questions to this process, while it works.
@@ -137,17 +144,20 @@ impl Nodes {
     /// Both ends of a conversation, for a process with this duty.
     pub fn pair(duty: Duty) -> (Self, NodesEngine) {
         let (duty_told, duty) = watch::channel(duty);
+        let (heard_told, heard) = watch::channel(None);
         let (moves_told, moves) = mpsc::channel(WAITING_MAX);
         let (questions_told, questions) = mpsc::channel(WAITING_MAX);
         let (requests, requests_heard) = mpsc::channel(WAITING_MAX);
         let nodes = Self {
             duty,
+            heard,
             moves: Mutex::new(Some(moves)),
             questions: Mutex::new(Some(questions)),
             requests,
         };
         let engine = NodesEngine {
             duty: duty_told,
+            heard: heard_told,
             moves: moves_told,
             questions: questions_told,
             requests: requests_heard,
@@ -158,6 +168,12 @@ impl Nodes {
     /// The duty of this process, and each change of it.
     pub fn duty(&self) -> watch::Receiver<Duty> {
         self.duty.clone()
+    }
+
+    /// Beginning of the last look at the store after which all was told that it found, and each
+    /// change of it.
+    pub fn heard(&self) -> watch::Receiver<Option<Instant>> {
+        self.heard.clone()
     }
 
     /// What other processes change; given out once.

@@ -206,6 +206,7 @@ impl Postgres {
         let (nodes, engine) = Nodes::pair(Duty::Following);
         let NodesEngine {
             duty,
+            heard,
             moves,
             questions,
             requests,
@@ -217,6 +218,7 @@ impl Postgres {
         database.read(row_moves::refuse_copied)?;
         let ends = KeeperEnds {
             moves,
+            heard,
             questions,
             requests,
         };
@@ -390,6 +392,13 @@ fn migrate(database: &Database) -> Result<(), StoreError> {
 }
 
 impl Watched for Postgres {
+    fn keeps_forgotten(&self) -> Option<String> {
+        Some(
+            "the database may hold it in its pages until they are vacuumed, and in its dumps"
+                .to_owned(),
+        )
+    }
+
     fn condition(&self) -> StoreCondition {
         self.database.condition()
     }

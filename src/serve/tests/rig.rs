@@ -18,7 +18,8 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use serde_json::Value;
-use std::{convert::Infallible, ops::RangeInclusive, sync::Arc};
+use std::{convert::Infallible, ops::RangeInclusive, sync::Arc, time::Duration};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, ServiceExt as _, util::BoxCloneSyncService};
 use url::Url;
@@ -152,7 +153,10 @@ impl Site {
 
     /// As a process does that hears of users, or does not.
     pub(super) fn hear(&self, is_heard: bool) {
-        self.context.gate.auth.hear(is_heard);
+        let secs = if is_heard { 0 } else { 10 };
+        let at = Instant::now().checked_sub(Duration::from_secs(secs));
+        self.context.gate.auth.heard_at(at.unwrap());
+        self.context.gate.auth.look_again();
     }
 
     /// Requests held now.

@@ -32,6 +32,8 @@ const GREETING_MAX: Duration = Duration::from_secs(2);
 pub(super) struct Connections {
     address: DatabaseAddress,
     free: Mutex<Vec<Client>>,
+    /// Time for making a connection, with all hosts.
+    pub(super) connect_max: Duration,
     /// True when the next connection begins with any host: the first of them was silent.
     is_any_first: AtomicBool,
 }
@@ -39,7 +41,9 @@ pub(super) struct Connections {
 impl Connections {
     /// None yet.
     pub(super) fn new(address: DatabaseAddress) -> Self {
+        let hosts = u32::try_from(address.config.get_hosts().len()).unwrap_or(1);
         Self {
+            connect_max: CONNECT_TIME_MAX * hosts + GREETING_MAX,
             address,
             free: Mutex::default(),
             is_any_first: AtomicBool::new(false),
@@ -80,8 +84,7 @@ impl Connections {
         &self,
         making: impl Future<Output = Result<Client, StoreError>>,
     ) -> Result<Client, StoreError> {
-        let hosts = u32::try_from(self.address.config.get_hosts().len()).unwrap_or(1);
-        let made = timeout(CONNECT_TIME_MAX * hosts + GREETING_MAX, making).await;
+        let made = timeout(self.connect_max, making).await;
         self.is_any_first.store(made.is_err(), Ordering::Relaxed);
         made.unwrap_or_else(|_| Err(StoreError::Away("PostgreSQL does not answer".into())))
     }

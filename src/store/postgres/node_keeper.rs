@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     time::{Instant, sleep_until, timeout},
 };
 
@@ -55,6 +55,7 @@ pub(super) struct NodeKeeper {
     place: SweepPlace,
     moves: MovesToTell,
     told: mpsc::Sender<Moves>,
+    heard: watch::Sender<Option<Instant>>,
     questions: mpsc::Sender<Question>,
     desk: Arc<QuestionDesk>,
     requests: Option<mpsc::Receiver<NodeRequest>>,
@@ -68,6 +69,7 @@ pub(super) struct NodeKeeper {
 /// The ends of the conversation that the keeper has.
 pub(super) struct KeeperEnds {
     pub(super) moves: mpsc::Sender<Moves>,
+    pub(super) heard: watch::Sender<Option<Instant>>,
     pub(super) questions: mpsc::Sender<Question>,
     pub(super) requests: mpsc::Receiver<NodeRequest>,
 }
@@ -89,6 +91,7 @@ impl NodeKeeper {
             place: SweepPlace::default(),
             moves: MovesToTell::default(),
             told: ends.moves,
+            heard: ends.heard,
             questions: ends.questions,
             desk: Arc::new(QuestionDesk::new()),
             requests: Some(ends.requests),
@@ -138,9 +141,13 @@ impl NodeKeeper {
 
     /// Does what is due. The answer is the pause behind it.
     async fn turn(&mut self) -> Duration {
+        let began = Instant::now();
         match self.try_turn().await {
             Ok(pause) => {
                 self.database.end_outage();
+                if self.moves.is_empty() {
+                    self.heard.send_replace(Some(began));
+                }
                 pause
             }
             Err(error) => {

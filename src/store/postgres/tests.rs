@@ -1,7 +1,7 @@
 //! The store in a database, as far as no other store does the same: its round trips, its lock, and what it makes of a database
 //! that is somebody else's or goes away. Each test that cuts connections has a server of its own.
 
-use super::{DatabaseTime, Postgres};
+use super::{Connections, DatabaseTime, Postgres, address};
 use crate::{
     clock::{Clock as _, Manual},
     feed::{order::Order, page::PageQuery, position::Position},
@@ -24,6 +24,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
+    time::Duration,
 };
 use testkit::{postgres::PostgresServer, wait::until};
 
@@ -282,4 +283,22 @@ async fn t_is_the_time_of_the_database() {
     let receipt = store.commit(commit(&feed, vec![add(1)])).await.unwrap();
     let (_, t) = receipt.stamped[0];
     assert!(t.micros() > behind.now_us(), "{t:?}");
+}
+
+#[tokio::test]
+async fn a_host_that_takes_a_connection_and_says_nothing_keeps_nobody_from_the_next_one() {
+    let server = PostgresServer::start();
+    let silent = tempfile::tempdir().unwrap();
+    let _never_accepts = UnixListener::bind(silent.path().join(".s.PGSQL.5432")).unwrap();
+    let socket = |folder: &Path| folder.display().to_string().replace('/', "%2F");
+    let hosts = format!("{},{}", socket(silent.path()), socket(server.folder()));
+    let url = DatabaseUrl::new(format!("postgresql://everfeed@{hosts}/postgres"));
+    let mut connections = Connections::new(address::address(&url).unwrap());
+    connections.connect_max = Duration::from_millis(500);
+    assert!(connections.connect().await.is_err(), "the first is silent");
+    // It begins with either from now on.
+    until("the second is reached", async || {
+        connections.connect().await.is_ok()
+    })
+    .await;
 }

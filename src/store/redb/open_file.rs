@@ -280,7 +280,10 @@ impl OpenFile {
 
     /// The reason for which free pages of the file may hold what was forgotten.
     pub(super) fn keeps_forgotten(&self) -> Option<String> {
-        self.opener.keeps_forgotten()
+        let why = self.opener.keeps_forgotten()?;
+        Some(format!(
+            "free pages of the store's file still hold it ({why}). everfeed tries to write the file anew at every start"
+        ))
     }
 
     fn open(&self, slot: &mut Slot) -> Result<Arc<OpenDatabase>, StoreError> {

@@ -118,6 +118,7 @@ async fn unwritten() -> tempfile::TempDir {
     with_a_forgotten_item(&store).await;
     let why = store.keeps_forgotten().expect("it is put off");
     assert!(why.contains("longer than 0 bytes"), "{why}");
+    assert!(why.contains("free pages") && why.contains("at every start"));
     // As a kill leaves it: closing may write over free pages.
     let left = image(folder.path());
     assert_eq!(holding_words(left.path()).len(), 1);
