@@ -21,10 +21,11 @@ use requests::Requests;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 use worker::Worker;
 
 mod delays;
@@ -48,6 +49,9 @@ mod tests;
 
 pub use requests::{PollAnswer, Urgency};
 pub use waits::{PollWait, WaitCause};
+
+/// Time until a store is read again that could not be read when polling began.
+const LOAD_AGAIN: Duration = Duration::from_secs(1);
 
 /// The feeds that are polled, by number.
 type WantedFeeds = BTreeMap<FeedNo, Arc<FeedSpec>>;
@@ -221,9 +225,23 @@ impl Poller {
     }
 
     /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered
-    /// and returns.
+    /// and returns. A store that cannot be read at the beginning is tried again.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let mut worker = Worker::load(self, stop.clone()).await?;
+        let mut worker = loop {
+            match Worker::load(self, stop.clone()).await {
+                Ok(worker) => break worker,
+                Err(error) => {
+                    let secs = LOAD_AGAIN.as_secs();
+                    warn!(
+                        "Polling could not begin, because the store could not be read, will try again in {secs} s: {error}"
+                    );
+                }
+            }
+            tokio::select! {
+                () = sleep(LOAD_AGAIN) => {}
+                () = stop.cancelled() => return Ok(()),
+            }
+        };
         while !stop.is_cancelled() {
             worker.start_jobs();
             worker.next_event().await;

@@ -175,7 +175,13 @@ impl World {
                 self.campaign,
                 self.cluster.logs()
             );
-            assert_eq!(seen.mirror.contents(), truth, "{what}\n{}", self.campaign);
+            assert_eq!(
+                seen.mirror.contents(),
+                truth,
+                "{what}\n{}\n{}",
+                self.campaign,
+                self.cluster.logs()
+            );
             for (no, node) in self.cluster.nodes.iter().enumerate() {
                 let store = node.reader.walk(&feed).await;
                 assert_eq!(seen.mirror, store, "{what} and node {no}");

@@ -1,4 +1,4 @@
-//! everfeed beside servers of Debian, which `tests/run` installs: web servers before it, a
+//! everfeed beside servers of Debian, which `tests/run` installs: web servers before it and its nodes, a
 //! certificate authority, dpkg with its package, servers of XMPP, subscribers that others wrote, and the
 //! libraries that verify webhooks.
 
@@ -10,6 +10,7 @@ const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
 mod acme;
 mod clients;
 mod deploy;
+mod nodes;
 mod package;
 mod webhooks;
 

@@ -66,6 +66,23 @@ async fn a_feed_is_polled_when_it_is_due_and_no_earlier() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_when_polling_begins_is_read_again() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    trouble.failing_walks.store(2, Ordering::Relaxed);
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    assert!(house.requests_at().is_empty());
+    pass(2).await;
+    assert_eq!(house.requests_at(), [2]);
+    // Requests reach the one that could begin.
+    let answer = running.poller.poll(feed.no, Urgency::Now).await;
+    assert!(matches!(answer, PollAnswer::Ended { .. }), "{answer:?}");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restart_does_not_poll_what_is_not_due() {
     // FRB 015, 037.
     let house = House::new(|_, _| ready(ok(ONE)));

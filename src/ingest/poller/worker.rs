@@ -101,6 +101,16 @@ struct AskedPolls {
     looks: mpsc::Receiver<WantedLook>,
 }
 
+impl AskedPolls {
+    /// Requests that nobody makes.
+    fn of_nobody() -> Self {
+        Self {
+            requests: mpsc::channel(1).1,
+            looks: mpsc::channel(1).1,
+        }
+    }
+}
+
 /// Facts of feeds besides their poll states.
 #[derive(Default)]
 struct Agenda {
@@ -157,10 +167,7 @@ impl<'a> Worker<'a> {
             lanes: Lanes::default(),
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
-            asked: AskedPolls {
-                requests: poller.requests.take(),
-                looks: poller.looks.take(),
-            },
+            asked: AskedPolls::of_nobody(),
             clock: JumpWatch::new(poller.parts.context.now().micros()),
             asks_from: Instant::now() + quiet_time(store.ended_uncleanly()),
             store_faults: store.figures().faults,
@@ -183,6 +190,11 @@ impl<'a> Worker<'a> {
             }
             worker.take_up(spec, &record, walks.remove(&record.no));
         }
+        // Last: what was taken by one that could not be loaded would be lost for the next.
+        worker.asked = AskedPolls {
+            requests: poller.requests.take(),
+            looks: poller.looks.take(),
+        };
         Ok(worker)
     }
 

@@ -1,7 +1,7 @@
 //! A store in memory that gets into trouble when told to. Compiled for tests only.
 
 use crate::{
-    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
+    feed::{archive::ArchiveWalk, record::FeedNo, schedule::PollState, stamp::Stamp},
     store::{
         Commit, HostPause, Outage, Receipt, Remedy, Store, StoreCondition, StoreError, StoreFuture,
         condition::FileFigures, wrapped::Tap,
@@ -24,6 +24,8 @@ pub(in crate::ingest) struct Trouble {
     pub(in crate::ingest) failing_commits: AtomicUsize,
     /// Commits that do not reach the store.
     pub(in crate::ingest) away_commits: AtomicUsize,
+    /// Reads of archive walks that fail.
+    pub(in crate::ingest) failing_walks: AtomicUsize,
     /// Saves of poll states that fail.
     pub(in crate::ingest) failing_saves: AtomicUsize,
     /// Look-ups of subscriptions that panic.
@@ -99,6 +101,18 @@ impl Tap for Arc<Trouble> {
     ) -> StoreFuture<'a, ()> {
         self.notes.fetch_add(1, Ordering::Relaxed);
         self.saved_by(inner.note_polls(polls))
+    }
+
+    fn walks<'a>(
+        &'a self,
+        inner: &'a dyn Store,
+        after: Option<FeedNo>,
+        max: usize,
+    ) -> StoreFuture<'a, Vec<(FeedNo, ArchiveWalk)>> {
+        if take(&self.failing_walks) {
+            return Box::pin(async { Err(StoreError::Away("told to".into())) });
+        }
+        inner.walks(after, max)
     }
 
     fn condition(&self, inner: &dyn Store) -> StoreCondition {
