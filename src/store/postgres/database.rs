@@ -5,13 +5,13 @@ use super::{
     connections::{CONNECTIONS_MAX, Connections},
     fault::{DatabaseFault, statement_error},
     kept_connection::{LOOK_MAX, transact},
-    node_seat::{MovedInCommit, NodeSeat, WakeUp},
+    node_seat::{KnownHead, MovedInCommit, NodeSeat, WakeUp},
     session::DatabaseSession,
-    statement::{SqlStatement, column, stamp_at},
+    statement::{SqlStatement, column, number_at, stamp_at},
 };
 use crate::{
     clock::Clock,
-    feed::stamp::Stamp,
+    feed::{record::FeedNo, stamp::Stamp},
     locks::lock,
     store::{
         Duty, Outage, Remedy, StoreCondition, StoreError, clock_guard::ClockGuard, stored::encode,
@@ -50,7 +50,8 @@ const HEADING: &str = "SELECT pg_current_xact_id()::text, \
      (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
      (SELECT number FROM meta WHERE name = 'epoch' FOR SHARE), \
      set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-     WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)";
+     WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true), \
+     pg_postmaster_start_time()::text";
 
 /// Times that a transaction is done, when it meets others or its connection breaks.
 const TRIES_MAX: u32 = 6;
@@ -290,7 +291,8 @@ impl Database {
                 }
                 continue;
             }
-            let (now, transaction) = (writing.now()?, writing.transaction()?);
+            let (now, transaction, server) =
+                (writing.now()?, writing.transaction()?, writing.server()?);
             let records_clock = writing.records_clock.get();
             let moved = writing.moved()?;
             let committed = session.commit();
@@ -301,7 +303,9 @@ impl Database {
             session.end(committed.is_ok());
             let outcome = match committed {
                 Ok(()) => Outcome::Committed,
-                Err(_) if fault == Some(DatabaseFault::Lost) => self.outcome(&transaction),
+                Err(_) if fault == Some(DatabaseFault::Lost) => {
+                    self.outcome(&transaction, &server, &moved.feeds)
+                }
                 Err(error) => {
                     self.pause_before_next(fault, tries, error)?;
                     continue;
@@ -358,36 +362,73 @@ impl Database {
         }
     }
 
-    // Limit: a standby that was promoted without the transaction may have given its number to
-    // another one. Then that one's end is read.
-    /// Reads back the end of a transaction.
-    fn outcome(&self, transaction: &str) -> Outcome {
+    // Decides: What became of a transaction that was cut off in COMMIT?
+    /// Reads back the end of a transaction. A server that began anew since, or another one, may have
+    /// given its number again: a crash takes numbers that are not on disk. Then the feeds that it
+    /// moved tell, and without any nothing does.
+    fn outcome(&self, transaction: &str, server: &str, moved: &[(FeedNo, KnownHead)]) -> Outcome {
         let until = Instant::now() + OUTCOME_TIME_MAX;
         loop {
-            match self.runtime.block_on(self.status(transaction)) {
-                Ok(Some(status)) if status == "committed" => return Outcome::Committed,
-                Ok(Some(status)) if status == "aborted" => return Outcome::Aborted,
-                Ok(None) => return Outcome::Unknown,
-                Ok(Some(_)) | Err(_) if Instant::now() < until => {
+            match self.runtime.block_on(self.status(transaction, server)) {
+                Ok((Some(status), is_same)) if status == "committed" => {
+                    if is_same {
+                        return Outcome::Committed;
+                    }
+                    if moved.is_empty() {
+                        return Outcome::Unknown;
+                    }
+                    match self.runtime.block_on(self.have_moved(moved)) {
+                        Ok(true) => return Outcome::Committed,
+                        Ok(false) => return Outcome::Aborted,
+                        Err(_) if Instant::now() < until => thread::sleep(FIRST_PAUSE * 10),
+                        Err(_) => return Outcome::Unknown,
+                    }
+                }
+                Ok((Some(status), _)) if status == "aborted" => return Outcome::Aborted,
+                Ok((None, _)) => return Outcome::Unknown,
+                Ok(_) | Err(_) if Instant::now() < until => {
                     thread::sleep(FIRST_PAUSE * 10);
                 }
-                Ok(Some(_)) | Err(_) => return Outcome::Unknown,
+                Ok(_) | Err(_) => return Outcome::Unknown,
             }
         }
     }
 
-    async fn status(&self, transaction: &str) -> Result<Option<String>, StoreError> {
+    /// The end of the transaction of a number, and true where the server is the same since.
+    async fn status(
+        &self,
+        transaction: &str,
+        server: &str,
+    ) -> Result<(Option<String>, bool), StoreError> {
         let connection = self.connections.take_new().await?;
         let row = connection
             .query_typed_one(
-                "SELECT pg_xact_status($1::text::xid8)",
+                "SELECT pg_xact_status($1::text::xid8), pg_postmaster_start_time()::text",
                 &[(&transaction, Type::TEXT)],
             )
             .await
             .map_err(|error| statement_error(&error))?;
-        let status = column(&row, 0)?;
+        let found: String = column(&row, 1)?;
+        let status = (column(&row, 0)?, found == server);
         connection.give_back();
         Ok(status)
+    }
+
+    /// True when each of these feeds has come so far.
+    async fn have_moved(&self, moved: &[(FeedNo, KnownHead)]) -> Result<bool, StoreError> {
+        let connection = self.connections.take_new().await?;
+        let mut have_moved = true;
+        for (feed, known) in moved {
+            let no = i32::try_from(feed.0).unwrap_or(i32::MAX);
+            let rows = connection
+                .query_typed("SELECT rev FROM feeds WHERE no = $1", &[(&no, Type::INT4)])
+                .await
+                .map_err(|error| statement_error(&error))?;
+            let rev = rows.first().map(|row| number_at(row, 0)).transpose()?;
+            have_moved &= rev.is_some_and(|rev| rev >= known.rev);
+        }
+        connection.give_back();
+        Ok(have_moved)
     }
 
     /// The condition of the store.
@@ -609,6 +650,11 @@ impl DatabaseWriting<'_> {
 
     fn transaction(&self) -> Result<String, StoreError> {
         column(self.session.head()?, 0)
+    }
+
+    /// The time at which the server began, by which it is known.
+    fn server(&self) -> Result<String, StoreError> {
+        column(self.session.head()?, 4)
     }
 
     /// Refuses whatever was done in another epoch, as far as that can be seen yet.
