@@ -90,7 +90,7 @@ pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use redb::stored_item;
 pub use registry::{RegistryChange, RegistryEntry, RegistryStore};
-pub use settings::Config;
+pub use settings::{Config, WakeMode};
 pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;
 pub use subscriptions::{Subscription, Subscriptions};

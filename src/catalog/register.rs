@@ -5,14 +5,21 @@ use super::{
     CatalogSnapshot, FeedSettings, RegisteredFeed, namespaces::AllStoredIds, settings::parts_of,
 };
 use crate::{
-    feed::{filter::Filter, part::WantedPart, record::FeedNo},
+    feed::{
+        filter::Filter,
+        part::{self, PartChoice, PartRecord, WantedPart},
+        record::FeedNo,
+    },
     store::{Store, StoreError, listing},
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::{
     collections::{HashMap, HashSet},
     fmt,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// Feeds registered in one transaction at most: what else is to be written waits for one batch, not
@@ -128,16 +135,6 @@ pub(super) async fn with_parts(
     snapshot: CatalogSnapshot,
     parted: &HashSet<FeedNo>,
 ) -> Result<CatalogSnapshot, StoreError> {
-    set_parts(store, snapshot, parted, |_| false).await
-}
-
-/// The same, where some errors of the store are no reason to go without the other parts.
-async fn set_parts(
-    store: &dyn Store,
-    snapshot: CatalogSnapshot,
-    parted: &HashSet<FeedNo>,
-    goes_without: impl Fn(&StoreError) -> bool,
-) -> Result<CatalogSnapshot, StoreError> {
     let mut wanted: Vec<(FeedNo, Vec<WantedPart>)> = Vec::new();
     for feed in snapshot.feeds() {
         let FeedSettings { access, show, .. } = &*feed.settings;
@@ -158,8 +155,6 @@ async fn set_parts(
                 let numbers = parts.into_iter().map(|part| part.no);
                 parted = parted.with_parts(feed, filters.into_iter().zip(numbers).collect());
             }
-            // Nobody reads a part of it before the store has it.
-            Err(error) if goes_without(&error) => {}
             // Nobody reads a part of it then, and it takes no other feed with it.
             Err(error @ (StoreError::DamagedFeed { .. } | StoreError::Damaged(_))) => {
                 tracing::error!("The parts of a feed that its readers see are not there: {error}");
@@ -200,17 +195,54 @@ pub async fn follow(
     store: &dyn Store,
     settings: Vec<FeedSettings>,
 ) -> Result<(CatalogSnapshot, Vec<FeedSettings>), StoreError> {
-    let (snapshot, unknown) = observe_all(store, settings).await?;
-    // A part that would have to be made is refused here, and the process that works makes it.
-    let is_refused = |error: &StoreError| error.is_away() && store.condition().outage().is_none();
-    let snapshot = set_parts(store, snapshot, &HashSet::new(), is_refused).await?;
+    let (mut snapshot, unknown) = observe_all(store, settings).await?;
+    let shown = snapshot
+        .feeds()
+        .filter(|feed| !feed.settings.show.is_empty());
+    let shown: Vec<Arc<RegisteredFeed>> = shown.cloned().collect();
+    if shown.is_empty() {
+        return Ok((snapshot, unknown));
+    }
+    let held = held_parts(store).await?;
+    for feed in shown {
+        let FeedSettings { access, show, .. } = &*feed.settings;
+        let wanted = parts_of(access, show);
+        let choices = part::choose(held.get(&feed.no).map_or(&[], Vec::as_slice), &wanted);
+        // A part that is not there yet is made by the process that works. Nobody reads it before.
+        let kept = wanted
+            .into_iter()
+            .zip(choices)
+            .filter_map(|(wanted, choice)| match choice {
+                PartChoice::Kept(no) => Some((wanted.filter, no)),
+                PartChoice::Edited(_) | PartChoice::New => None,
+            });
+        snapshot = snapshot.with_parts(feed.no, kept.collect());
+    }
     Ok((snapshot, unknown))
+}
+
+/// The parts that a store has, by the feed that each is of.
+async fn held_parts(
+    store: &dyn Store,
+) -> Result<HashMap<FeedNo, Vec<(FeedNo, PartRecord)>>, StoreError> {
+    let mut held: HashMap<FeedNo, Vec<_>> = HashMap::new();
+    let mut records = listing::feeds(store);
+    while let Some(record) = records.try_next().await? {
+        let Some(feed) = record.part_of else { continue };
+        let group = store.group(record.no).await?;
+        if let Some(part) = group.and_then(|group| group.part) {
+            held.entry(feed).or_default().push((record.no, part));
+        }
+    }
+    Ok(held)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
+        auth::AccessSettings,
+        catalog::ShowRule,
         clock::Manual,
         store::{memory::Memory, traits::*},
     };
@@ -262,6 +294,29 @@ mod tests {
             3,
             "observing writes nothing"
         );
+    }
+
+    #[tokio::test]
+    async fn who_follows_knows_the_parts_that_are_there_and_makes_none() {
+        let store = store();
+        let shown = |words: &str| {
+            let mut settings = feed("a", "http://x/a");
+            settings.show = vec![ShowRule {
+                access: AccessSettings::default(),
+                filter: Filter::of([words, "", "", "", "", ""]).unwrap(),
+            }];
+            settings
+        };
+        let registered = register(&store, vec![shown("red")]).await.unwrap();
+        let parts: Vec<FeedNo> = registered.parts().collect();
+        let settings = vec![shown("red"), feed("new", "http://x/n")];
+        let (followed, unknown) = follow(&store, settings).await.unwrap();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(followed.parts().collect::<Vec<_>>(), parts);
+        assert_eq!(unknown[0].name, "new");
+        let (other, _) = follow(&store, vec![shown("blue")]).await.unwrap();
+        assert_eq!(other.parts().count(), 0, "it is made by the one that works");
+        assert_eq!(store.counts().await.unwrap().feeds, 1);
     }
 
     #[tokio::test]

@@ -155,7 +155,7 @@ mod tests {
         );
         check(
             "store.colour",
-            "leave it out; `store` may have cache_bytes, path, url",
+            "leave it out; `store` may have cache_bytes, path, url, wake",
         );
         assert!(
             advice("zzz").starts_with("leave it out; the file may have feed, group, hub"),

@@ -162,9 +162,14 @@ pub trait Listing {
     fn cursor_mark(&self) -> u32 {
         0
     }
+    /// The mark of the generation in its cursors; 0 for none.
+    fn generation_mark(&self) -> u32 {
+        0
+    }
     /// True for a T that the feed cannot have given out (see
-    /// [`FeedRecord::is_ahead`](super::record::FeedRecord::is_ahead)).
-    fn is_ahead(&self, _: Moment) -> bool {
+    /// [`FeedRecord::is_ahead`](super::record::FeedRecord::is_ahead)), or for the mark of another
+    /// generation.
+    fn is_ahead(&self, _: Moment, _generation: u32) -> bool {
         false
     }
     /// Place of the item with this id, ours or the upstream's.
@@ -315,7 +320,7 @@ pub fn select<L: Listing>(
         }
     }
     let last_cursor = match (last, rows.last()) {
-        (Some(place), Some(row)) => cursor_at(listing, place, row)?,
+        (Some(place), Some(row)) => cursor_at(listing, place, row.id())?,
         // Never what cannot be gone on from.
         _ if since.degraded == Some(Degraded::Ahead) => head(listing)?,
         _ => cursor_of_nothing(listing, ask, since.bound)?,
@@ -333,7 +338,7 @@ pub fn select<L: Listing>(
 /// The cursor of the newest item on this axis, `""` for an empty feed.
 pub fn head<L: Listing>(listing: &L) -> Result<String, L::Error> {
     match edge(listing, (Bound::Unbounded, Bound::Unbounded), true)? {
-        Some((place, row)) => cursor_at(listing, place, &row),
+        Some((place, row)) => cursor_at(listing, place, row.id()),
         None => Ok(String::new()),
     }
 }
@@ -430,13 +435,14 @@ fn resolve<L: Listing>(
                     degraded: Some(Degraded::Reset),
                 });
             }
+            let (generation, toc) = toc.without_generation();
             let ids = listing.ids_at(toc.t)?;
             // Items move in the modified orders only, and leave nothing at their former T.
             let may_have_moved = !order.takes_ids() && ids.is_empty() && toc.o == 0;
             if toc.holds(ids) {
                 return whole(Bound::Excluded(ListingPlace { t: toc.t, o: toc.o }));
             }
-            let degraded = if listing.is_ahead(toc.t) {
+            let degraded = if listing.is_ahead(toc.t, generation) {
                 Degraded::Ahead
             } else if may_have_moved && may_be_ours(listing, toc.t)? {
                 Degraded::Moved
@@ -498,14 +504,14 @@ fn edge<L: Listing>(
     listing.rows(range, reverse)?.next().transpose()
 }
 
-/// The cursor of a row. With unique stamps it takes no look-up.
-fn cursor_at<L: Listing>(
+/// The cursor of the item with this id at a place. With unique stamps it takes no look-up.
+pub fn cursor_at<L: Listing>(
     listing: &L,
     place: ListingPlace,
-    row: &L::ListingRow,
+    id: String,
 ) -> Result<String, L::Error> {
     let toc = if place.o == 0 {
-        Toc::of(place.t, [row.id()])
+        Toc::of(place.t, [id])
     } else {
         Toc::of(
             place.t,
@@ -515,8 +521,11 @@ fn cursor_at<L: Listing>(
                 .take(place.o as usize + 1),
         )
     };
-    let mark = listing.cursor_mark();
-    Ok(toc.map_or_else(String::new, |toc| toc.marked(mark).to_string()))
+    let marked = |toc: Toc| {
+        toc.in_generation(listing.generation_mark())
+            .marked(listing.cursor_mark())
+    };
+    Ok(toc.map_or_else(String::new, |toc| marked(toc).to_string()))
 }
 
 /// `last_cursor` of an empty page (DESIGN section 3, in place of D-10): after a full, canonically
@@ -535,7 +544,7 @@ fn cursor_of_nothing<L: Listing>(
     {
         let head = edge(listing, (Bound::Unbounded, Bound::Unbounded), true)?;
         return match head {
-            Some((place, row)) if place.t < toc.t => cursor_at(listing, place, &row),
+            Some((place, row)) if place.t < toc.t => cursor_at(listing, place, row.id()),
             Some(_) => Ok(toc.to_string()),
             None => Ok(String::new()),
         };
@@ -551,7 +560,7 @@ fn cursor_of_nothing<L: Listing>(
         (Bound::Unbounded, outside)
     };
     match edge(listing, before, !ask.order.reverse)? {
-        Some((place, row)) => cursor_at(listing, place, &row),
+        Some((place, row)) => cursor_at(listing, place, row.id()),
         None => Ok(String::new()),
     }
 }

@@ -4,7 +4,7 @@ use super::{
     Store, StoreError,
     database_url::DatabaseUrl,
     redb::{Redb, missing_store},
-    settings::Config,
+    settings::{Config, WakeMode},
 };
 use crate::clock::Clock;
 #[cfg(not(feature = "postgres"))]
@@ -23,7 +23,10 @@ pub fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, St
 /// Opens it for a process that serves it beside others, where its engine allows for others.
 /// Blocks, and is not called by a task.
 pub fn open_node(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, StoreError> {
-    open(config, clock)
+    match &config.url {
+        Some(url) => open_database_node(url, config.wake, clock),
+        None => open(config, clock),
+    }
 }
 
 /// Opens it to look at it, without making or changing anything; `None` where there is none. Blocks.
@@ -63,6 +66,17 @@ fn open_database(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<Arc<dyn Sto
 }
 
 #[cfg(feature = "postgres")]
+fn open_database_node(
+    url: &DatabaseUrl,
+    wake: WakeMode,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Store>, StoreError> {
+    use super::postgres::{DatabaseTime, Postgres};
+    let time = DatabaseTime::OfDatabase;
+    Ok(Arc::new(Postgres::open_node(url, clock, time, wake)?))
+}
+
+#[cfg(feature = "postgres")]
 fn look_at_database(
     url: &DatabaseUrl,
     clock: Arc<dyn Clock>,
@@ -98,6 +112,15 @@ pub fn copy_from_database(
 
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &DatabaseUrl, _: Arc<dyn Clock>) -> Result<Arc<dyn Store>, StoreError> {
+    Err(StoreError::Schema(WITHOUT.into()))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_database_node(
+    _: &DatabaseUrl,
+    _: WakeMode,
+    _: Arc<dyn Clock>,
+) -> Result<Arc<dyn Store>, StoreError> {
     Err(StoreError::Schema(WITHOUT.into()))
 }
 

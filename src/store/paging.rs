@@ -3,7 +3,7 @@
 
 use super::StoreError;
 use crate::feed::{
-    cursor::Toc,
+    cursor::{self, Toc},
     filter::{self, Filter, index_terms::IndexClause},
     item::Item,
     moment::Moment,
@@ -377,6 +377,15 @@ where
         Ok(last.map(|(place, row)| (place, row.id())))
     }
 
+    /// The cursor of the last row examined, if any was.
+    fn cursor_of(
+        &self,
+        last: Option<(ListingPlace, String)>,
+    ) -> Result<Option<String>, StoreError> {
+        last.map(|(place, id)| page::cursor_at(self, place, id))
+            .transpose()
+    }
+
     /// The rows of a range that are shown, until too many were examined.
     fn scan<'a>(
         &'a self,
@@ -391,26 +400,30 @@ where
         } = candidates;
         let (mut examined, mut bytes) = (0, 0_usize);
         let mut last: Option<(ListingPlace, String)> = None;
-        let mark = self.cursor_mark();
-        let cursor = move |last: &mut Option<(ListingPlace, String)>| {
-            let (place, id) = last.take()?;
-            Some(Toc::of(place.t, [id])?.marked(mark).to_string())
-        };
         std::iter::from_fn(move || {
             loop {
                 let Some(row) = rows.next() else {
-                    if is_likely {
-                        match self.last_of(range, reverse) {
-                            Ok(row) => last = row,
-                            Err(error) => return Some(Err(error)),
+                    let end = if is_likely {
+                        self.last_of(range, reverse)
+                    } else {
+                        Ok(last.take())
+                    };
+                    return match end.and_then(|last| self.cursor_of(last)) {
+                        Ok(cursor) => {
+                            self.end.borrow_mut().scanned = cursor;
+                            None
                         }
-                    }
-                    self.end.borrow_mut().scanned = cursor(&mut last);
-                    return None;
+                        Err(error) => Some(Err(error)),
+                    };
                 };
                 if examined >= SCAN_ROWS_MAX || bytes >= SCAN_BYTES_MAX {
-                    self.end.borrow_mut().cut = cursor(&mut last);
-                    return None;
+                    return match self.cursor_of(last.take()) {
+                        Ok(cursor) => {
+                            self.end.borrow_mut().cut = cursor;
+                            None
+                        }
+                        Err(error) => Some(Err(error)),
+                    };
                 }
                 let (place, row) = match row {
                     Ok(row) => row,
@@ -452,9 +465,21 @@ where
         }
     }
 
-    fn is_ahead(&self, t: Moment) -> bool {
+    fn generation_mark(&self) -> u32 {
+        if self.order.axis == Axis::Published {
+            cursor::generation_mark(self.record.lineage.generation())
+        } else {
+            0
+        }
+    }
+
+    fn is_ahead(&self, t: Moment, generation: u32) -> bool {
         // Dates of publication are the publisher's, and may be of any time.
-        self.order.axis != Axis::Published && self.record.is_ahead(t)
+        if self.order.axis == Axis::Published {
+            generation != self.generation_mark()
+        } else {
+            self.record.is_ahead(t)
+        }
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {

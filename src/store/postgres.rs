@@ -1,14 +1,14 @@
-//! The store in a database of PostgreSQL, served by one process at a time: transactions are in
-//! [`database`], tables in [`schema`], not here.
+//! The store in a database of PostgreSQL, served by one process alone or by several: transactions are
+//! in [`database`], tables in [`schema`], not here.
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
     HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
     Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
-    clock_guard::ClockGuard,
     condition::StoreCondition,
     database_url::DatabaseUrl,
-    stored::{decode, encode},
+    nodes::{Duty, Nodes, NodesEngine},
+    settings::WakeMode,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -32,17 +32,22 @@ use crate::{
 use connections::{CONNECTIONS_MAX, Connections};
 pub use database::DatabaseTime;
 use database::{Database, DatabaseWriting};
+use node_keeper::{KeeperEnds, NodeKeeper};
+use node_seat::NodeSeat;
 pub(super) use row_moves::DatabaseEnd;
+use serving_lock::ServingLockKind;
 use session::DatabaseSession;
-use statement::{SqlStatement, column, number_at, stamp_at};
+use statement::SqlStatement;
 use std::{
     path::Path,
-    sync::{Arc, Mutex, mpsc::sync_channel},
+    sync::{Arc, Mutex, atomic::Ordering, mpsc::sync_channel},
     time::Duration,
 };
 use tokio::{
     runtime::{Builder, Runtime},
+    sync::oneshot,
     task::JoinHandle,
+    time::timeout,
 };
 
 mod fault;
@@ -60,6 +65,24 @@ mod session;
 mod database;
 
 mod serving_lock;
+
+mod serving_epoch;
+
+mod node_keeper;
+
+mod node_seat;
+
+mod vacancy;
+
+mod sweep;
+
+mod wake_ups;
+
+mod questions;
+
+mod roster;
+
+mod kept_connection;
 
 mod schema;
 
@@ -108,9 +131,11 @@ const END_MAX: Duration = Duration::from_secs(2);
 /// [`Upkeep::close`] does not. What was answered with `Ok` is committed there.
 pub struct Postgres {
     database: Arc<Database>,
-    /// Holds the lock, and watches over it.
+    /// Holds the locks, and watches over them.
     watch: Mutex<Option<JoinHandle<()>>>,
-    ended_uncleanly: bool,
+    /// The conversation with other processes, and the way to leave it.
+    nodes: Option<Nodes>,
+    leaving: Mutex<Option<oneshot::Sender<oneshot::Sender<()>>>>,
     /// Its sockets and timers are apart from everybody else's, and threads of it wait for the
     /// database.
     runtime: Option<Runtime>,
@@ -118,7 +143,7 @@ pub struct Postgres {
 
 impl Postgres {
     /// Connects to the database, makes its tables or brings them up to date, and takes the lock by
-    /// which one process serves it. Blocks, and is not called by a task.
+    /// which one process alone serves it. Blocks, and is not called by a task.
     ///
     /// `Away` when the database cannot be reached or refuses us; `Schema` for a URL that cannot be
     /// read, and for tables that are a newer everfeed's or nobody's; `Failed` when another process
@@ -146,19 +171,61 @@ impl Postgres {
         time: DatabaseTime,
         check: impl Fn(&DatabaseSession) -> Result<(), StoreError>,
     ) -> Result<Self, StoreError> {
-        let (runtime, database) = connected(url, clock, time)?;
-        let migrating = database.session("BEGIN ISOLATION LEVEL READ COMMITTED", None)?;
-        let migrated = schema::migrate(&migrating);
-        migrating.end(migrated.is_ok());
-        migrated?;
-        let held = runtime.block_on(serving_lock::take(&database))?;
+        let (runtime, database) = connected(url, clock, time, None)?;
+        migrate(&database)?;
+        let held = serving_lock::take(&database, ServingLockKind::Alone);
+        let held = runtime.block_on(held)?;
         database.read(check)?;
-        let ended_uncleanly = begin_serving(&database)?;
+        if let Some(begun) = serving_epoch::begin(&database, None, |_| ())? {
+            begun.take_up(&database);
+        }
         let watch = runtime.spawn(serving_lock::watch(Arc::downgrade(&database), held));
         Ok(Self {
             database,
             watch: Mutex::new(Some(watch)),
-            ended_uncleanly,
+            nodes: None,
+            leaving: Mutex::default(),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Connects to the database likewise, and serves it beside others: one of them works (see
+    /// [`Duty`]). Blocks, and is not called by a task.
+    ///
+    /// Errors as those of [`Postgres::open`]; `Failed` when a process serves it alone.
+    pub fn open_node(
+        url: &DatabaseUrl,
+        clock: Arc<dyn Clock>,
+        time: DatabaseTime,
+        wake: WakeMode,
+    ) -> Result<Self, StoreError> {
+        let (nodes, engine) = Nodes::pair(Duty::Following);
+        let NodesEngine {
+            duty,
+            moves,
+            questions,
+            requests,
+        } = engine;
+        let is_woken = wake == WakeMode::Notify;
+        let seat = Arc::new(NodeSeat::new(rand::random(), is_woken, duty));
+        let (runtime, database) = connected(url, clock, time, Some(Arc::clone(&seat)))?;
+        migrate(&database)?;
+        database.read(row_moves::refuse_copied)?;
+        let ends = KeeperEnds {
+            moves,
+            questions,
+            requests,
+        };
+        let keeper = NodeKeeper::begin(Arc::clone(&database), Arc::clone(&seat), ends);
+        let keeper = runtime.block_on(keeper)?;
+        runtime.spawn(wake_ups::tell(Arc::clone(&database), seat));
+        let (leave, leaving) = oneshot::channel();
+        let watch = runtime.spawn(keeper.keep(leaving));
+        Ok(Self {
+            database,
+            watch: Mutex::new(Some(watch)),
+            nodes: Some(nodes),
+            leaving: Mutex::new(Some(leave)),
             runtime: Some(runtime),
         })
     }
@@ -166,7 +233,7 @@ impl Postgres {
     /// Connects to the database to look at it: nothing is made or locked. `None` for one without
     /// tables. Blocks.
     pub fn look(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<Option<Self>, StoreError> {
-        let (runtime, database) = connected(url, clock, DatabaseTime::OfDatabase)?;
+        let (runtime, database) = connected(url, clock, DatabaseTime::OfDatabase, None)?;
         let looking = database.session("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", None)?;
         let held = schema::held(&looking);
         looking.end(false);
@@ -177,7 +244,8 @@ impl Postgres {
         Ok(Some(Self {
             database,
             watch: Mutex::default(),
-            ended_uncleanly: false,
+            nodes: None,
+            leaving: Mutex::default(),
             runtime: Some(runtime),
         }))
     }
@@ -191,19 +259,39 @@ impl Postgres {
         Box::pin(database.run(move |database| database.read(work)))
     }
 
-    /// Says in the database that it is closed in order, if it was served here.
+    /// True while this process changes what is stored.
+    fn works(&self) -> bool {
+        let is_watched = lock(&self.watch).is_some();
+        is_watched && self.database.seat.as_ref().is_none_or(|seat| seat.works())
+    }
+
+    /// Says in the database that it is closed in order, if this process changed it.
     fn end(&self) -> StoreFuture<'_, ()> {
-        if lock(&self.watch).is_none() {
-            return self.read(|_| Ok(()));
+        if !self.works() {
+            return Box::pin(async { Ok(()) });
         }
         let guard = self.database.guard();
-        self.write(move |writing| end_serving(writing, &guard))
+        self.write(move |writing| serving_epoch::end(writing, &guard))
+    }
+
+    /// Lets go of the locks.
+    async fn leave(&self) {
+        let leave = lock(&self.leaving).take();
+        if let Some(leave) = leave {
+            let (left, has_left) = oneshot::channel();
+            // One that has ended has left.
+            let _ = leave.send(left);
+            let _ = timeout(END_MAX, has_left).await;
+        }
+        if let Some(watch) = lock(&self.watch).take() {
+            watch.abort();
+        }
     }
 
     /// Ends in order where nobody has closed it. Blocks meanwhile, but not for long.
     fn end_in_order(&self) {
         let Some(runtime) = &self.runtime else { return };
-        if lock(&self.watch).is_none() || self.database.is_away() {
+        if !self.works() || self.database.is_away() {
             return;
         }
         let guard = self.database.guard();
@@ -211,7 +299,7 @@ impl Postgres {
         let (ended, answer) = sync_channel(1);
         runtime.spawn(async move {
             let ending = database
-                .run(move |database| database.write(|writing| end_serving(writing, &guard)));
+                .run(move |database| database.write(|writing| serving_epoch::end(writing, &guard)));
             // Nobody may wait for it any more.
             let _ = ended.send(ending.await);
         });
@@ -246,6 +334,7 @@ fn connected(
     url: &DatabaseUrl,
     clock: Arc<dyn Clock>,
     time: DatabaseTime,
+    seat: Option<Arc<NodeSeat>>,
 ) -> Result<(Runtime, Arc<Database>), StoreError> {
     let address = address::address(url);
     let address = address.map_err(|why| StoreError::Schema(format!("store.url, {url}: {why}")))?;
@@ -258,7 +347,7 @@ fn connected(
         .build()
         .map_err(|error| StoreError::Failed(format!("no thread for the database: {error}")))?;
     let connections = Arc::new(Connections::new(address));
-    let database = Database::new(runtime.handle().clone(), connections, clock, time);
+    let database = Database::new(runtime.handle().clone(), connections, clock, time, seat);
     let database = Arc::new(database);
     Ok((runtime, database))
 }
@@ -276,61 +365,12 @@ impl Drop for Postgres {
     }
 }
 
-/// Begins a new epoch, in which no process before us commits anything, and takes over what the
-/// database holds of the clock. True when the process before us did not close the store.
-fn begin_serving(database: &Database) -> Result<bool, StoreError> {
-    let session = database.session("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", None)?;
-    let begun = || {
-        session.note_change();
-        let answers = session.ask(vec![
-            SqlStatement::new(
-                "UPDATE meta SET number = number + 1 WHERE name = 'epoch' RETURNING number",
-            ),
-            SqlStatement::new("SELECT number FROM meta WHERE name = 'running'"),
-            SqlStatement::new("UPDATE meta SET number = 1 WHERE name = 'running'"),
-            SqlStatement::new("SELECT value FROM meta WHERE name = 'clock' AND value IS NOT NULL"),
-            SqlStatement::new("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
-        ])?;
-        session.commit()?;
-        let epoch = answers[0].first().map(|row| column(row, 0)).transpose()?;
-        let was_running = answers[1]
-            .first()
-            .map(|row| number_at(row, 0))
-            .transpose()?;
-        let guard = answers[3]
-            .first()
-            .map(|row| decode::<ClockGuard>("the last time recorded", column(row, 0)?));
-        let now = answers[4].first().map(|row| stamp_at(row, 0)).transpose()?;
-        Ok::<_, StoreError>((
-            epoch.unwrap_or_default(),
-            was_running == Some(1),
-            guard.transpose()?.unwrap_or_default(),
-            database.settled_time(now.unwrap_or_default()),
-        ))
-    };
-    let answer = begun();
-    session.end(answer.is_ok());
-    let (epoch, was_running, guard, now) = answer?;
-    if let Some(by) = guard.is_ahead_by(now) {
-        tracing::warn!(
-            "The database was last written {} s after the present time: its clock ran ahead then, or was set back since. Changes are stored after the last T",
-            by.as_secs()
-        );
-    }
-    database.set_epoch(epoch);
-    database.take_guard(guard);
-    Ok(was_running)
-}
-
-/// Says that the store is closed, and writes the last time recorded.
-fn end_serving(writing: &DatabaseWriting<'_>, guard: &ClockGuard) -> Result<(), StoreError> {
-    let session = writing.session;
-    session.change(SqlStatement::new(
-        "UPDATE meta SET number = 0 WHERE name = 'running'",
-    ));
-    let written = SqlStatement::new("UPDATE meta SET value = $1 WHERE name = 'clock'");
-    session.change(written.with(encode(guard)?));
-    Ok(())
+/// Makes the tables, or brings them up to date.
+fn migrate(database: &Database) -> Result<(), StoreError> {
+    let migrating = database.session("BEGIN ISOLATION LEVEL READ COMMITTED", None)?;
+    let migrated = schema::migrate(&migrating);
+    migrating.end(migrated.is_ok());
+    migrated
 }
 
 impl Watched for Postgres {
@@ -339,12 +379,20 @@ impl Watched for Postgres {
     }
 
     fn ended_uncleanly(&self) -> bool {
-        self.ended_uncleanly
+        self.database.ended_uncleanly.load(Ordering::SeqCst)
+    }
+
+    fn nodes(&self) -> Option<&Nodes> {
+        self.nodes.as_ref()
     }
 }
 
 impl Upkeep for Postgres {
     fn check(&self) -> StoreFuture<'_, ()> {
+        if self.nodes.is_some() && !self.works() {
+            // Whoever follows changes nothing, and lives as long as it can read.
+            return self.read(|session| session.rows(SqlStatement::new("SELECT 1")).map(drop));
+        }
         // A transaction for changes is begun, which a server that takes none refuses.
         self.write(|writing| writing.check_clock())
     }
@@ -365,9 +413,7 @@ impl Upkeep for Postgres {
         Box::pin(async {
             let ended = self.end().await;
             self.database.close().await;
-            if let Some(watch) = lock(&self.watch).take() {
-                watch.abort();
-            }
+            self.leave().await;
             self.database.connections.close_free();
             ended
         })

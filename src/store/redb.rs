@@ -61,6 +61,8 @@ mod restore;
 
 mod copy_note;
 
+mod leaving;
+
 mod store_copy;
 
 #[cfg(feature = "postgres")]

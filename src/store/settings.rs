@@ -13,8 +13,21 @@ pub struct Config {
     pub path: PathBuf,
     /// The database that holds the store in the place of a file.
     pub url: Option<DatabaseUrl>,
+    /// The way in which the nodes on one database learn what the others changed.
+    pub wake: WakeMode,
     /// Memory for pages of the file, in bytes.
     pub cache_bytes: usize,
+}
+
+/// The way in which a node on a database learns what another one changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WakeMode {
+    /// It is told in milliseconds (`LISTEN`), and looks each second beside.
+    #[default]
+    Notify,
+    /// It looks each second alone: for poolers that pass no notifications on.
+    Poll,
 }
 
 impl Default for Config {
@@ -22,6 +35,7 @@ impl Default for Config {
         Self {
             path: PathBuf::from("everfeed.redb"),
             url: None,
+            wake: WakeMode::default(),
             cache_bytes: 128 << 20,
         }
     }

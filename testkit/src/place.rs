@@ -92,6 +92,14 @@ impl Place {
         )
     }
 
+    /// Likewise, with the store in the database of a URL.
+    pub fn database_text(&self, url: &str, server: &str, rest: &str) -> String {
+        format!(
+            "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{server}\n[store]\nurl = \"{url}\"\n{rest}",
+            self.consumers, self.operator
+        )
+    }
+
     /// Writes this configuration.
     pub fn configure(&self, server: &str, rest: &str) {
         self.write("everfeed.toml", &self.text(server, rest));
@@ -130,6 +138,12 @@ impl Place {
         client::ask(self.consumers, http::Method::GET, target, &[], "").await
     }
 
+    /// True when the process says that it is ready.
+    pub async fn is_ready(&self) -> bool {
+        let answer = client::ask(self.operator, http::Method::GET, "/ready", &[], "").await;
+        answer.is_some_and(|answer| answer.status == 200)
+    }
+
     /// Waits until a path is answered with this status.
     pub async fn answers(&self, target: &str, status: u16) {
         let what = format!("{target} is answered {status}");
@@ -166,6 +180,11 @@ impl Running {
     /// Waits for its end.
     pub fn wait(&mut self) -> ExitStatus {
         self.0.wait().unwrap()
+    }
+
+    /// How it ended; `None` while it runs.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().unwrap()
     }
 
     /// SIGKILL, at once.

@@ -27,20 +27,14 @@ fn a_database_is_verified_by_its_authority_and_its_name() {
     place.write("other.pem", &certificates().0);
     let check = |host: &str, root: &str, expect: &str| {
         let root = place.path(root).display().to_string();
-        let path = format!(
-            "path = {:?}",
-            place.path("everfeed.redb").display().to_string()
-        );
         let url =
             format!("postgresql://everfeed:hunter2@{host}:{port}/postgres?sslrootcert={root}");
-        let text = place.text(
+        let text = place.database_text(
+            &url,
             &format!("public_url = \"http://{}\"", place.consumers),
             "[[feed]]\nname = \"blog\"\nurl = \"https://blog.example/rss.xml\"\n",
         );
-        place.write(
-            "everfeed.toml",
-            &text.replace(&path, &format!("url = \"{url}\"")),
-        );
+        place.write("everfeed.toml", &text);
         let told = place.run(EVERFEED, &["check"]).all();
         assert!(told.contains(expect), "{host}: {told}");
         assert!(!told.contains("hunter2"), "{told}");

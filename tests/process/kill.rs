@@ -6,14 +6,15 @@
 //! `EVERFEED_KILLS=500 cargo test --test process kill:: -- --nocapture` runs it longer. The seed is
 //! printed; `EVERFEED_SEED` sets it.
 
-mod blogs;
-mod consumer;
+pub(crate) mod blogs;
+pub(crate) mod consumer;
 mod database;
 mod forgetting;
 mod process;
+pub(crate) mod reader;
 mod resource;
 mod restoring;
-mod subscriber;
+pub(crate) mod subscriber;
 
 use blogs::Blogs;
 use consumer::{Consumer, Mirror};
@@ -27,7 +28,8 @@ const FEEDS: usize = 6;
 /// The longest wait when all is quiet.
 const SETTLE: Duration = Duration::from_secs(60);
 
-fn number(name: &str, default: u64) -> u64 {
+/// A number from the environment.
+pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name)
         .ok()
         .and_then(|text| text.parse().ok())
@@ -49,7 +51,10 @@ async fn nothing_is_lost_however_often_it_is_killed() {
         .map(|name| Consumer::start(&process, name))
         .collect();
     for name in blogs.names() {
-        process.subscribe(name, &subscriber.callback(name)).await;
+        process
+            .reader
+            .subscribe(name, &subscriber.callback(name))
+            .await;
     }
     for kill in 0..kills {
         // Nobody is polled in the first three seconds after a kill. After an orderly end they are at
@@ -90,7 +95,7 @@ async fn settled(
             truth,
             "{name}: a mirror by long poll holds what the feed held"
         );
-        let store = process.walk(name).await;
+        let store = process.reader.walk(name).await;
         assert_eq!(mirror, store, "{name}: the mirror equals the store");
         assert_eq!(mirror.anew, 0, "{name}: no generation began");
         let chain = subscriber.settled(name, &store, SETTLE).await;
@@ -99,8 +104,12 @@ async fn settled(
             truth,
             "{name}: a mirror by push holds what the feed held"
         );
+        assert_eq!(
+            chain.outdated, 0,
+            "{name}: no push came after its successor"
+        );
         for cursor in mirror.cursors().iter().chain(&chain.cursors) {
-            process.check_cursor(name, cursor, &store).await;
+            process.reader.check_cursor(name, cursor, &store).await;
         }
         figures.add(&mirror, &chain);
     }

@@ -287,7 +287,7 @@ async fn no_script_gets_a_private_feed() {
 async fn a_held_request_ends_with_the_right_to_read() {
     let site = private(for_alice()).await;
     type Change = fn(&Site);
-    let changes: [(String, Change, u16); 7] = [
+    let changes: [(String, Change, u16); 8] = [
         (bearer(ALICE), |site| site.know(accounts(&[1])), 401),
         (bearer(ALICE), |site| site.know(Accounts::default()), 401),
         (
@@ -307,6 +307,8 @@ async fn a_held_request_ends_with_the_right_to_read() {
             401,
         ),
         (basic("alice"), |site| site.know(accounts(&[1, 2, 3])), 200),
+        // A revocation could not arrive: everfeed cannot reach its store.
+        (bearer(ALICE), |site| site.hear(false), 503),
     ];
     for (number, (authorization, change, expect)) in (4..).zip(changes) {
         site.know(accounts(&[]));
@@ -328,6 +330,14 @@ async fn a_held_request_ends_with_the_right_to_read() {
         }
         assert_eq!(held.await.unwrap().status, expect);
     }
+    let again = get_as(&site, "/feeds/blog.json", &bearer(ALICE)).await;
+    assert_eq!(again.status, 503, "credentials are not taken for wrong");
+    site.protect(AccessSettings::Public);
+    assert_eq!(site.get("/feeds/blog.json").await.status, 200);
+    site.protect(for_alice());
+    site.hear(true);
+    let again = get_as(&site, "/feeds/blog.json", &bearer(ALICE)).await;
+    assert_eq!(again.status, 200);
 }
 
 #[tokio::test(start_paused = true)]

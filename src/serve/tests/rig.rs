@@ -150,6 +150,11 @@ impl Site {
         self.context.gate.auth.publish(accounts);
     }
 
+    /// As a process does that hears of users, or does not.
+    pub(super) fn hear(&self, is_heard: bool) {
+        self.context.gate.auth.hear(is_heard);
+    }
+
     /// Requests held now.
     pub(super) fn held(&self) -> usize {
         self.context.waiters.held()

@@ -1,10 +1,11 @@
 //! Feeds, their polls, the hosts and the end of a store; not what a commit does to items.
 
-use super::rig::{NAMESPACE, Rig, START, add, all, commit};
+use super::rig::{NAMESPACE, Rig, START, add, all, commit, edit, published};
 use crate::{
     feed::{
         order::Order,
         page::Degraded,
+        reconcile::{Change, Put},
         record::FeedNo,
         schedule::{Pause, PollState, ValidatorPair},
         stamp::Stamp,
@@ -31,15 +32,37 @@ on_every_store![
 async fn a_feed_that_was_forgotten_and_is_made_anew_begins_a_generation(rig: Rig) {
     let feed = rig.blog().await;
     rig.change(feed, vec![add(1), add(2)]).await.unwrap();
-    let held = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
+    let mut held = Vec::new();
+    for order in Order::ALL {
+        held.push((order, rig.list(feed, order, None).await.last_cursor));
+    }
     assert!(rig.forget(feed).await.unwrap());
     let rig = rig.reopen();
     let anew = rig.register("blog", NAMESPACE).await.unwrap();
     assert!(anew.lineage.generation() > Stamp::ZERO);
     rig.change(anew.no, vec![add(3)]).await.unwrap();
-    let page = rig.list(anew.no, Order::MODIFIED, Some(&held)).await;
+    for (order, held) in held {
+        let page = rig.list(anew.no, order, Some(&held)).await;
+        let told = (page.items.len(), page.degraded);
+        assert_eq!(told, (1, Some(Degraded::Ahead)), "{order}");
+    }
+    // A cursor of its own by date is not, also when the post is dated anew.
+    let own = rig.list(anew.no, Order::PUBLISHED, None).await.last_cursor;
+    let since_own = async || rig.list(anew.no, Order::PUBLISHED, Some(&own)).await;
+    let page = since_own().await;
+    assert_eq!((page.items.len(), page.degraded), (0, None));
+    assert_eq!(page.last_cursor, own);
+    let Change::Put(put) = edit(3, "dated anew") else {
+        panic!()
+    };
+    let put = Put {
+        published_us: Some(published(9)),
+        ..put
+    };
+    rig.change(anew.no, vec![Change::Put(put)]).await.unwrap();
+    let page = since_own().await;
     let told = (page.items.len(), page.degraded);
-    assert_eq!(told, (1, Some(Degraded::Ahead)));
+    assert_eq!(told, (1, Some(Degraded::Time)));
 }
 
 async fn a_feed_keeps_its_number_and_its_namespace(rig: Rig) {

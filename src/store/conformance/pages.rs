@@ -355,6 +355,19 @@ async fn tombstones_are_left_out_of_live_pages_and_of_their_budget(rig: Rig) {
     };
     let after = rig.page(after).await.unwrap();
     assert_eq!((ids(&after), after.last_cursor), (vec![], whole));
+    // Also where items share a place: 3, 4 and 5 have one date.
+    let by_date = |max, until, filter| PageQuery {
+        max,
+        until,
+        filter,
+        ..all(feed, Order::PUBLISHED)
+    };
+    let fifth = rig.page(by_date(5, None, Filter::All)).await.unwrap();
+    let sixth = rig.list(feed, Order::PUBLISHED, None).await.last_cursor;
+    let until = Some(Position::of_cursor(&sixth));
+    let live = rig.page(by_date(9, until, Filter::Live)).await.unwrap();
+    assert_eq!(ids(&live), ids_of(&[1, 3, 4]));
+    assert_eq!(live.scanned, Some(fifth.last_cursor));
 }
 
 async fn a_scan_for_live_items_ends_and_can_be_taken_up_again(rig: Rig) {

@@ -3,7 +3,7 @@
 use crate::{
     clock::Clock,
     store::{
-        StoreError,
+        StoreError, WakeMode,
         database_url::DatabaseUrl,
         postgres::{DatabaseTime, Postgres, execute_in},
     },
@@ -45,6 +45,11 @@ pub(crate) fn execute(url: &DatabaseUrl, sql: &str) {
 /// Opens the store in a database.
 pub(crate) fn open(url: &DatabaseUrl, clock: Arc<dyn Clock>) -> Result<Postgres, StoreError> {
     on_a_thread(|| Postgres::open(url, clock, DatabaseTime::OfProcess))
+}
+
+/// Opens it for one of several processes.
+pub(crate) fn open_node(url: &DatabaseUrl, clock: Arc<dyn Clock>, wake: WakeMode) -> Postgres {
+    on_a_thread(|| Postgres::open_node(url, clock, DatabaseTime::OfProcess, wake)).unwrap()
 }
 
 /// Does this on a thread that may wait, which the thread of a test may not.

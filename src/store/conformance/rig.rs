@@ -200,6 +200,7 @@ pub(crate) fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Redb, StoreEr
         path,
         url: None,
         cache_bytes: 8 << 20,
+        ..Config::default()
     };
     Redb::open(&config.path, &config, clock)
 }

@@ -69,6 +69,7 @@ pub(super) fn add_user(
     let sql = "INSERT INTO users (no, name, value) VALUES ($1, $2, $3)";
     let written = SqlStatement::new(sql).with(number_column(user.no.0));
     session.change(written.with(&*new.name).with(encode(&user)?));
+    writing.move_accounts();
     Ok(Some(user))
 }
 
@@ -80,10 +81,9 @@ pub(super) fn change_user(
     let sql = "UPDATE users SET value = $2 WHERE no = $1 RETURNING no";
     let written = SqlStatement::new(sql).with(number_column(changed.no.0));
     writing.session.note_change();
-    Ok(writing
-        .session
-        .row(written.with(encode(changed)?))?
-        .is_some())
+    writing.move_accounts();
+    let row = writing.session.row(written.with(encode(changed)?))?;
+    Ok(row.is_some())
 }
 
 /// Removes a user with its tokens.
@@ -91,6 +91,7 @@ pub(super) fn remove_user(writing: &DatabaseWriting<'_>, user: UserNo) -> Result
     let session = writing.session;
     let sql = "DELETE FROM users WHERE no = $1 RETURNING no";
     session.note_change();
+    writing.move_accounts();
     let was_there = session
         .row(SqlStatement::new(sql).with(number_column(user.0)))?
         .is_some();
@@ -121,6 +122,7 @@ pub(super) fn add_token(
             .with(number_column(new.user.0))
             .with(encode(&token)?),
     );
+    writing.move_accounts();
     Ok(Some(token))
 }
 
@@ -131,6 +133,7 @@ pub(super) fn remove_token(
 ) -> Result<bool, StoreError> {
     let sql = "DELETE FROM tokens WHERE no = $1 RETURNING no";
     writing.session.note_change();
+    writing.move_accounts();
     let row = writing
         .session
         .row(SqlStatement::new(sql).with(number_column(token.0)))?;

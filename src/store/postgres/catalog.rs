@@ -48,6 +48,7 @@ pub(super) fn register_all(
     let new = feeds.iter().filter(|(name, _)| !held.contains_key(name));
     let new: BTreeMap<String, String> = new.cloned().collect();
     if !new.is_empty() {
+        writing.move_catalog();
         let before = held.len();
         let generation = content_mark(session)?.generation;
         let last = rows::next_numbers(session, "last_feed", new.len() as u64)?;
@@ -120,6 +121,7 @@ fn take_namespace(
     namespace: &str,
 ) -> Result<FeedRecord, StoreError> {
     let (session, now) = (writing.session, writing.now()?);
+    writing.move_catalog();
     let of = groups::lock_groups(session, record.no)?;
     for (part, _) in groups::parts_among(session, &of)? {
         let part = rows::record(session, part)?;
@@ -151,6 +153,7 @@ pub(super) fn set_parts(
     let choices = part::choose(&held, wanted);
     for (no, _) in held {
         if choices.iter().all(|choice| choice.number() != Some(no)) {
+            writing.move_catalog();
             remove(writing, no)?;
         }
     }
@@ -163,6 +166,7 @@ pub(super) fn set_parts(
         let now = group_plan::part::set(&of, choice, wanted, before.clone(), no);
         if before.as_ref() != Some(&now) {
             let members = before.map(|held| held.group).unwrap_or_default();
+            writing.move_catalog();
             write_record(session, &now.record)?;
             groups::write_members(session, no, &members, &now.group)?;
         }
@@ -182,6 +186,7 @@ pub(super) fn forget(writing: &DatabaseWriting<'_>, feed: FeedNo) -> Result<bool
     let newest = newest.map_or(Ok(Stamp::ZERO), |row| stamp_at(&row, 0))?;
     let was_there = remove(writing, feed)?;
     if was_there {
+        writing.move_catalog();
         renew_generation(session, newest.max(writing.now()?))?;
     }
     Ok(was_there)

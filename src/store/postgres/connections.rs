@@ -4,10 +4,15 @@
 use super::{address::DatabaseAddress, fault::connection_words};
 use crate::{locks::lock, store::StoreError};
 use std::{
+    future::poll_fn,
     ops::Deref,
     sync::{Arc, Mutex},
 };
-use tokio_postgres::{Client, NoTls};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::mpsc,
+};
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket};
 
 /// Connections at a time. A server of PostgreSQL gives a hundred unless it is told otherwise.
 pub(super) const CONNECTIONS_MAX: usize = 16;
@@ -67,6 +72,28 @@ impl Connections {
         connected.map_err(|error| StoreError::Away(connection_words(&error)))
     }
 
+    /// A connection that notifications come on. What it does not take is lost.
+    pub(super) async fn listen(&self, heard: mpsc::Sender<String>) -> Result<Client, StoreError> {
+        let DatabaseAddress { config, tls } = &self.address;
+        let connected = match tls {
+            Some(tls) => {
+                let connecting = config.connect(tls.clone()).await;
+                connecting.map(|(client, connection)| {
+                    tokio::spawn(hear(connection, heard));
+                    client
+                })
+            }
+            None => {
+                let connecting = config.connect(NoTls).await;
+                connecting.map(|(client, connection)| {
+                    tokio::spawn(hear(connection, heard));
+                    client
+                })
+            }
+        };
+        connected.map_err(|error| StoreError::Away(connection_words(&error)))
+    }
+
     /// Closes those that are free.
     pub(super) fn close_free(&self) {
         lock(&self.free).clear();
@@ -76,6 +103,19 @@ impl Connections {
         TakenConnection {
             client: Some(client),
             connections: Arc::clone(self),
+        }
+    }
+}
+
+/// Passes on the notifications of a connection until it ends.
+async fn hear<S>(mut connection: Connection<Socket, S>, heard: mpsc::Sender<String>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notification(told) = message {
+            // Whoever has so many to read looks for itself.
+            let _ = heard.try_send(told.payload().to_owned());
         }
     }
 }

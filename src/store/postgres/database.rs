@@ -4,6 +4,7 @@
 use super::{
     connections::{CONNECTIONS_MAX, Connections},
     fault::DatabaseFault,
+    node_seat::{MovedInCommit, NodeSeat, WakeUp},
     session::DatabaseSession,
     statement::{SqlStatement, column, stamp_at},
 };
@@ -11,7 +12,9 @@ use crate::{
     clock::Clock,
     feed::stamp::Stamp,
     locks::lock,
-    store::{Outage, Remedy, StoreCondition, StoreError, clock_guard::ClockGuard, stored::encode},
+    store::{
+        Duty, Outage, Remedy, StoreCondition, StoreError, clock_guard::ClockGuard, stored::encode,
+    },
 };
 use std::{
     cell::Cell,
@@ -63,6 +66,9 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 /// Seconds after which the last time recorded is written again.
 const CLOCK_EVERY_SECS: u64 = 60;
 
+/// The epoch of a process that works in none.
+const NO_EPOCH: i64 = -1;
+
 /// Source of T.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseTime {
@@ -82,9 +88,13 @@ pub(super) struct Database {
     places: Arc<Semaphore>,
     guard: Mutex<KeptGuard>,
     outage: Mutex<Option<Outage>>,
-    /// The epoch in which this process serves the store.
+    /// The epoch in which this process changes the store; [`NO_EPOCH`] while it follows.
     epoch: AtomicI64,
+    /// True when the process that worked last did not end in order.
+    pub(super) ended_uncleanly: AtomicBool,
     is_closed: AtomicBool,
+    /// The seat among others; `None` for a process that serves the database alone.
+    pub(super) seat: Option<Arc<NodeSeat>>,
     /// Round trips of transactions.
     #[cfg(test)]
     pub(super) round_trips: std::sync::atomic::AtomicU64,
@@ -110,6 +120,7 @@ impl Database {
         connections: Arc<Connections>,
         clock: Arc<dyn Clock>,
         time: DatabaseTime,
+        seat: Option<Arc<NodeSeat>>,
     ) -> Self {
         Self {
             runtime,
@@ -119,8 +130,10 @@ impl Database {
             places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
             guard: Mutex::default(),
             outage: Mutex::default(),
-            epoch: AtomicI64::new(0),
+            epoch: AtomicI64::new(NO_EPOCH),
+            ended_uncleanly: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
+            seat,
             #[cfg(test)]
             round_trips: std::sync::atomic::AtomicU64::new(0),
         }
@@ -152,7 +165,8 @@ impl Database {
         task.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    async fn place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+    /// Room for another connection.
+    pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
         match timeout(WAIT_MAX, Arc::clone(&self.places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) => Err(StoreError::Closed),
@@ -218,15 +232,28 @@ impl Database {
         work: impl Fn(&DatabaseWriting<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut tries = 0;
+        let epoch = self.epoch();
+        if epoch == NO_EPOCH && self.seat.is_some() {
+            return Err(follows());
+        }
         loop {
             tries += 1;
             let session = self.begin(WRITING, Some(SqlStatement::new(HEADING)))?;
             let writing = DatabaseWriting {
                 session: &session,
                 database: self,
+                epoch,
                 records_clock: Cell::new(false),
+                moves_catalog: Cell::new(false),
+                moves_accounts: Cell::new(false),
             };
-            let answer = work(&writing).and_then(|answer| {
+            let worked = work(&writing);
+            // In another epoch neither an answer nor an error of it means anything.
+            let fenced = match &self.seat {
+                Some(_) => writing.check_epoch(),
+                None => Ok(()),
+            };
+            let answer = fenced.and(worked).and_then(|answer| {
                 writing.prepare_commit()?;
                 Ok(answer)
             });
@@ -241,6 +268,7 @@ impl Database {
             }
             let (now, transaction) = (writing.now()?, writing.transaction()?);
             let records_clock = writing.records_clock.get();
+            let moved = writing.moved()?;
             let committed = session.commit();
             let fault = session.fault();
             #[cfg(test)]
@@ -260,6 +288,9 @@ impl Database {
                     if records_clock {
                         lock(&self.guard).guard.record(now);
                     }
+                    if let Some(seat) = &self.seat {
+                        seat.note(moved);
+                    }
                     return answer;
                 }
                 Outcome::Aborted => {
@@ -267,6 +298,9 @@ impl Database {
                     self.pause_before_next(fault, tries, lost)?;
                 }
                 Outcome::Unknown => {
+                    if let Some(seat) = &self.seat {
+                        seat.tell(&WakeUp::Sweep);
+                    }
                     let error = StoreError::Away("the connection to the database broke".into());
                     self.note_outage(&error);
                     return Err(StoreError::OutcomeUnknown(
@@ -408,6 +442,31 @@ impl Database {
         self.epoch.store(epoch, Ordering::SeqCst);
     }
 
+    /// The error of a change in an epoch that is over: who works beside others follows from now on;
+    /// who serves alone ends.
+    pub(super) fn fence(&self, epoch: i64) -> StoreError {
+        let Some(seat) = &self.seat else {
+            let cause = "another everfeed has taken over the database; two hubs would push";
+            self.set_outage(cause, Remedy::Restart);
+            return StoreError::Away(cause.into());
+        };
+        let fell = self
+            .epoch
+            .compare_exchange(epoch, NO_EPOCH, Ordering::SeqCst, Ordering::SeqCst);
+        if fell.is_ok() {
+            seat.set_duty(Duty::Following);
+            seat.looking.notify_one();
+            tracing::warn!("Another node works by now, and this one follows");
+        }
+        follows()
+    }
+
+    /// Connections in use, and the most there may be.
+    pub(super) fn connections_used(&self) -> (usize, usize) {
+        let free = self.places.available_permits();
+        (CONNECTIONS_MAX.saturating_sub(free), CONNECTIONS_MAX)
+    }
+
     /// Refuses calls from now on, and waits for those under way.
     pub(super) async fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
@@ -428,11 +487,20 @@ pub(super) async fn try_change(client: &Client) -> Result<(), tokio_postgres::Er
         .await
 }
 
+/// The error of a change in a process that follows.
+fn follows() -> StoreError {
+    StoreError::Away("another node works".into())
+}
+
 /// A transaction that changes something.
 pub(super) struct DatabaseWriting<'s> {
     pub(super) session: &'s DatabaseSession,
     database: &'s Database,
+    /// The epoch in which it was asked for.
+    epoch: i64,
     records_clock: Cell<bool>,
+    moves_catalog: Cell<bool>,
+    moves_accounts: Cell<bool>,
 }
 
 impl DatabaseWriting<'_> {
@@ -452,6 +520,25 @@ impl DatabaseWriting<'_> {
         self.records_clock.set(true);
     }
 
+    /// Remembers that feeds, parts, groups or entries of the registry were added, changed or removed.
+    pub(super) fn move_catalog(&self) {
+        self.moves_catalog.set(true);
+    }
+
+    /// Remembers that users or tokens were added or removed.
+    pub(super) fn move_accounts(&self) {
+        self.moves_accounts.set(true);
+    }
+
+    /// What it moves.
+    fn moved(&self) -> Result<MovedInCommit, StoreError> {
+        Ok(MovedInCommit {
+            feeds: self.session.take_moved(),
+            is_wide: self.moves_catalog.get() || self.moves_accounts.get(),
+            began: stamp_at(self.session.head()?, 1)?,
+        })
+    }
+
     /// Takes the clock for right.
     pub(super) fn accept_clock(&self) -> Result<(), StoreError> {
         let mut kept = lock(&self.database.guard);
@@ -469,16 +556,34 @@ impl DatabaseWriting<'_> {
         column(self.session.head()?, 0)
     }
 
+    /// Refuses whatever was done in another epoch, as far as that can be seen yet.
+    fn check_epoch(&self) -> Result<(), StoreError> {
+        let Some(head) = self.session.head_seen() else {
+            return Ok(());
+        };
+        let found: Option<i64> = column(head, 2)?;
+        if found == Some(self.epoch) && self.database.epoch() == self.epoch {
+            return Ok(());
+        }
+        Err(self.database.fence(self.epoch))
+    }
+
     /// Refuses to commit in another epoch, and writes the time recorded now and then.
     fn prepare_commit(&self) -> Result<(), StoreError> {
         if !self.session.has_changed() {
             return Ok(());
         }
-        let epoch: Option<i64> = column(self.session.head()?, 2)?;
-        if epoch != Some(self.database.epoch()) {
-            let cause = "another everfeed has taken over the database; two hubs would push";
-            self.database.set_outage(cause, Remedy::Restart);
-            return Err(StoreError::Away(cause.into()));
+        self.session.head()?;
+        self.check_epoch()?;
+        // These rows come last: whoever waits for them waits for nothing behind them.
+        for (moves, name) in [
+            (&self.moves_catalog, "catalog"),
+            (&self.moves_accounts, "accounts"),
+        ] {
+            if moves.get() {
+                let sql = "UPDATE meta SET number = number + 1 WHERE name = $1";
+                self.session.change(SqlStatement::new(sql).with(name));
+            }
         }
         if self.records_clock.get() {
             let now = self.now()?;

@@ -304,6 +304,7 @@ pub(super) fn set(
     let held = GroupRows::of(session, group);
     let is_new = self::group(session, group)?.is_none();
     let planned = group_plan::set(&held, wanted)?;
+    writing.move_catalog();
     if is_new {
         // A group without members is one, too.
         write_group(session, group, &GroupRecord::default())?;

@@ -104,6 +104,7 @@ pub(super) fn write_record(
                total = excluded.total, value = excluded.value";
     // The parts of a feed have its name, and do not go by it.
     let name = Some(record.name.clone()).filter(|_| record.part_of.is_none());
+    session.note_feed(record);
     session.change(
         SqlStatement::new(sql)
             .with(record.no)

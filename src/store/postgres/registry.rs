@@ -37,6 +37,7 @@ fn change(writing: &DatabaseWriting<'_>, changes: &[RegistryChange]) -> Result<(
                 SqlStatement::new("DELETE FROM registry WHERE name = $1").with(name)
             }
         };
+        writing.move_catalog();
         writing.session.change(written);
     }
     Ok(())

@@ -51,7 +51,7 @@ pub(super) fn record_in(feed: FeedNo, rows: &[Row]) -> Result<FeedRecord, StoreE
 }
 
 /// The feed in a row.
-fn record_of(row: &Row) -> Result<FeedRecord, StoreError> {
+pub(super) fn record_of(row: &Row) -> Result<FeedRecord, StoreError> {
     let feed = feed_at(row, 0)?;
     let read = decode(&format!("feed {feed}"), column(row, 2)?).and_then(|record: FeedRecord| {
         if record.no != feed || record.items.live > record.items.total {

@@ -7,7 +7,7 @@ use super::{
 use crate::store::StoreError;
 
 /// The migrations, the first one first. One that was released is never changed.
-const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The number of the schema that this everfeed reads and writes.
 pub(super) const SCHEMA: i64 = MIGRATIONS.len() as i64;
@@ -15,7 +15,7 @@ pub(super) const SCHEMA: i64 = MIGRATIONS.len() as i64;
 /// First half of the keys of our advisory locks; the second is the schema of the tables.
 const MIGRATION_LOCK: i32 = 0x6566_0001;
 
-/// The same for the process that serves the store.
+/// The same for the processes that serve the store: one alone, or several together.
 pub(super) const SERVING_LOCK: i32 = 0x6566_0002;
 
 /// Tables by which a database of ours is told from one of somebody else.
@@ -93,12 +93,20 @@ pub(super) fn held(session: &DatabaseSession) -> Result<i64, StoreError> {
         (true, tables) if tables == TABLES.len() as u64 => held_schema(session, &schema)?,
         _ => return Err(foreign(&schema)),
     };
-    if held > SCHEMA {
+    if held > SCHEMA && oldest(session)? > SCHEMA {
         return Err(StoreError::Schema(format!(
             "the tables in schema `{schema}` of the database are of a newer everfeed (number {held}; this one knows {SCHEMA}). Run that everfeed, or restore a dump of this one's"
         )));
     }
     Ok(held)
+}
+
+/// The number of the oldest schema that an everfeed may know that uses these tables: each migration
+/// since has only added to it.
+fn oldest(session: &DatabaseSession) -> Result<i64, StoreError> {
+    let asked = SqlStatement::new("SELECT number FROM meta WHERE name = 'oldest_schema'");
+    let row = session.row(asked)?;
+    row.map_or(Ok(i64::MAX), |row| column(&row, 0))
 }
 
 fn held_schema(session: &DatabaseSession, schema: &str) -> Result<i64, StoreError> {

@@ -1,8 +1,9 @@
-//! The lock by which one process at a time serves a database, and the watch over it and over the
-//! database; not what is served.
+//! The locks by which processes serve a database, one alone or several together, and the watch of
+//! one that serves it alone; not what is served.
 
 use super::{
     database::{Database, try_change},
+    fault::statement_error,
     schema::SERVING_LOCK,
     statement::column,
 };
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout};
-use tokio_postgres::{Client, types::Type};
+use tokio_postgres::Client;
 
 /// Time between two looks at the lock and the database.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -26,38 +27,87 @@ const TAKE_MAX: Duration = Duration::from_secs(5);
 /// Pause between two tries of a start.
 const TAKE_EVERY: Duration = Duration::from_millis(5);
 
-/// The connection on which the lock is held; without it the lock is free.
+/// The connection on which a lock is held; without it the lock is free.
 pub(super) struct ServingLock(Client);
 
+impl ServingLock {
+    /// True when the lock is lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    /// Lets go of it. The lock is free then, whatever the answer.
+    pub(super) async fn free(self) {
+        // Without its connection it is free as well.
+        let _ = timeout(LOOK_MAX, self.0.batch_execute("ROLLBACK")).await;
+    }
+}
+
+/// A lock on a database.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ServingLockKind {
+    /// Of the process that serves it alone.
+    Alone,
+    /// Of each process that serves it beside others.
+    Beside,
+    /// Of the process that works in this epoch.
+    Epoch(i64),
+}
+
+/// The key of the lock of an epoch, as an expression; the number of the epoch is in brackets before
+/// and behind.
+pub(super) const EPOCH_KEY: (&str, &str) = (
+    "hashtextextended('everfeed works in ' || current_schema() || ' ' || (",
+    "), 0)",
+);
+
+impl ServingLockKind {
+    fn statement(self) -> String {
+        let of_schema = format!("({SERVING_LOCK}, hashtext(current_schema()::text))");
+        match self {
+            Self::Alone => format!("SELECT pg_try_advisory_xact_lock{of_schema}"),
+            Self::Beside => format!("SELECT pg_try_advisory_xact_lock_shared{of_schema}"),
+            Self::Epoch(epoch) => format!(
+                "SELECT pg_try_advisory_xact_lock({}{epoch}{})",
+                EPOCH_KEY.0, EPOCH_KEY.1
+            ),
+        }
+    }
+}
+
 // Decides: Which process serves a database?
-/// Takes the lock on a connection of its own. It is held by a transaction, so that a pooler leaves
+/// Takes a lock on a connection of its own. It is held by a transaction, so that a pooler leaves
 /// the connection to us; one that has read and written nothing holds up no vacuum.
-async fn try_take(database: &Database) -> Result<Option<ServingLock>, StoreError> {
-    let client = database.connections.connect().await?;
-    let failed = |error: tokio_postgres::Error| super::fault::statement_error(&error);
-    client
-        .batch_execute(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; \
-             SET LOCAL idle_in_transaction_session_timeout = 0",
-        )
-        .await
-        .map_err(failed)?;
-    let answer = client
-        .query_typed_one(
-            "SELECT pg_try_advisory_xact_lock($1, hashtext(current_schema()::text))",
-            &[(&SERVING_LOCK, Type::INT4)],
-        )
-        .await
-        .map_err(failed)?;
-    let is_ours: bool = column(&answer, 0)?;
-    Ok(is_ours.then_some(ServingLock(client)))
+pub(super) async fn try_take(
+    database: &Database,
+    kind: ServingLockKind,
+) -> Result<Option<ServingLock>, StoreError> {
+    let taken = timeout(LOOK_MAX, async {
+        let client = database.connections.connect().await?;
+        let failed = |error: tokio_postgres::Error| statement_error(&error);
+        client
+            .batch_execute(
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; \
+                 SET LOCAL idle_in_transaction_session_timeout = 0",
+            )
+            .await
+            .map_err(failed)?;
+        let answer = client.query_typed_one(&kind.statement(), &[]).await;
+        let is_ours: bool = column(&answer.map_err(failed)?, 0)?;
+        Ok(is_ours.then_some(ServingLock(client)))
+    });
+    let away = || StoreError::Away("the database does not answer".into());
+    taken.await.unwrap_or_else(|_| Err(away()))
 }
 
 /// Takes the lock for a process that starts.
-pub(super) async fn take(database: &Database) -> Result<ServingLock, StoreError> {
+pub(super) async fn take(
+    database: &Database,
+    kind: ServingLockKind,
+) -> Result<ServingLock, StoreError> {
     let until = Instant::now() + TAKE_MAX;
     loop {
-        if let Some(held) = try_take(database).await? {
+        if let Some(held) = try_take(database, kind).await? {
             return Ok(held);
         }
         if Instant::now() >= until {
@@ -100,7 +150,7 @@ async fn answers(client: &Client) -> bool {
 async fn look_again(database: &Arc<Database>, held: &mut Option<ServingLock>) {
     let looked = timeout(LOOK_MAX, async {
         if held.is_none() {
-            *held = try_take(database).await?;
+            *held = try_take(database, ServingLockKind::Alone).await?;
         }
         if held.is_none() {
             return Err(StoreError::Away(
@@ -108,7 +158,7 @@ async fn look_again(database: &Arc<Database>, held: &mut Option<ServingLock>) {
             ));
         }
         let connection = database.connections.take_new().await?;
-        let failed = |error: tokio_postgres::Error| super::fault::statement_error(&error);
+        let failed = |error: tokio_postgres::Error| statement_error(&error);
         try_change(&connection).await.map_err(failed)?;
         let asked = connection
             .query_typed_one("SELECT number FROM meta WHERE name = 'epoch'", &[])

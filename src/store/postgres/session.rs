@@ -4,9 +4,13 @@
 use super::{
     connections::TakenConnection,
     fault::{DatabaseFault, fault_of, statement_error},
+    node_seat::KnownHead,
     statement::SqlStatement,
 };
-use crate::store::StoreError;
+use crate::{
+    feed::record::{FeedNo, FeedRecord},
+    store::StoreError,
+};
 use futures_util::future::{join, join_all};
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -44,6 +48,8 @@ pub(super) struct DatabaseSession {
     has_changed: Cell<bool>,
     is_long: Cell<bool>,
     fault: Cell<Option<DatabaseFault>>,
+    /// Feeds that it wrote.
+    moved: RefCell<Vec<(FeedNo, KnownHead)>>,
     #[cfg(test)]
     round_trips: Cell<u64>,
 }
@@ -68,6 +74,7 @@ impl DatabaseSession {
             has_changed: Cell::new(false),
             is_long: Cell::new(false),
             fault: Cell::new(None),
+            moved: RefCell::default(),
             #[cfg(test)]
             round_trips: Cell::new(0),
         }
@@ -102,6 +109,22 @@ impl DatabaseSession {
     /// Notes that a statement whose rows are asked for changes something.
     pub(super) fn note_change(&self) {
         self.has_changed.set(true);
+    }
+
+    /// Notes that it writes a feed.
+    pub(super) fn note_feed(&self, record: &FeedRecord) {
+        let known = KnownHead::of(record);
+        self.moved.borrow_mut().push((record.no, known));
+    }
+
+    /// The feeds that it wrote.
+    pub(super) fn take_moved(&self) -> Vec<(FeedNo, KnownHead)> {
+        self.moved.take()
+    }
+
+    /// The row that answered the heading, if it has come.
+    pub(super) fn head_seen(&self) -> Option<&Row> {
+        self.head.get()
     }
 
     /// The row that answered the heading.
@@ -236,7 +259,8 @@ impl DatabaseSession {
     }
 }
 
-async fn begun(client: &Client, opening: Option<&str>) -> Result<(), Error> {
+/// Sends the text that begins a transaction.
+pub(super) async fn begun(client: &Client, opening: Option<&str>) -> Result<(), Error> {
     match opening {
         Some(text) => client.batch_execute(text).await,
         None => Ok(()),
@@ -244,7 +268,7 @@ async fn begun(client: &Client, opening: Option<&str>) -> Result<(), Error> {
 }
 
 /// The rows of a statement. It has no name on the server, so that no pooler has to know it.
-async fn asked(client: &Client, statement: &SqlStatement) -> Result<Vec<Row>, Error> {
+pub(super) async fn asked(client: &Client, statement: &SqlStatement) -> Result<Vec<Row>, Error> {
     let params: Vec<(&(dyn ToSql + Sync), Type)> = statement
         .params
         .iter()

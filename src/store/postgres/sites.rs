@@ -40,6 +40,7 @@ pub(super) fn keep_found_feeds(
     let sql = "INSERT INTO found_feeds (site, value) VALUES ($1, $2) \
                ON CONFLICT (site) DO UPDATE SET value = excluded.value";
     let written = SqlStatement::new(sql).with(site).with(encode(found)?);
+    writing.move_catalog();
     writing.session.change(written);
     Ok(())
 }

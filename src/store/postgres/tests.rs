@@ -27,6 +27,8 @@ use std::{
 };
 use testkit::{postgres::PostgresServer, wait::until};
 
+mod nodes;
+
 fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(START.micros()))
 }
@@ -117,10 +119,16 @@ async fn tables_of_others_and_of_newer_everfeeds_are_refused() {
         &database,
         "UPDATE meta SET number = 99 WHERE name = 'schema'",
     );
+    // A newer one says which older ones may run beside it.
+    drop(open(&database, clock()).unwrap());
+    execute(
+        &database,
+        "UPDATE meta SET number = 99 WHERE name = 'oldest_schema'",
+    );
     check_refused(&database, "newer everfeed");
     execute(
         &database,
-        "UPDATE meta SET number = 1 WHERE name = 'schema'",
+        "UPDATE meta SET number = 2 WHERE name = 'schema'",
     );
     drop(open(&database, clock()).unwrap());
     execute(&database, "ALTER TABLE meta RENAME COLUMN number TO count");

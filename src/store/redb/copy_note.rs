@@ -27,9 +27,13 @@ impl CopyNote {
         Self { token, path }
     }
 
+    /// The row of it.
+    pub(super) fn row(&self) -> Vec<u8> {
+        [&self.token[..], self.path.as_bytes()].concat()
+    }
+
     pub(super) fn write(&self, tx: &WriteTransaction, key: &'static str) -> Result<(), StoreError> {
-        let row = [&self.token[..], self.path.as_bytes()].concat();
-        tx.edit(META)?.insert(key, &row).map(drop)
+        tx.edit(META)?.insert(key, &self.row()).map(drop)
     }
 
     pub(super) fn read(open: &OpenDatabase, key: &'static str) -> Result<Option<Self>, StoreError> {

@@ -104,6 +104,13 @@ pub(super) struct StoreFile {
     known: Mutex<KnownFile>,
 }
 
+/// A file of a store that is not open yet, as it was found.
+pub(super) struct FoundFile {
+    storage: (WatchedBackend<FileBackend>, Arc<StorageWatch>),
+    identity: (u64, u64),
+    order: CommitOrder,
+}
+
 /// The file that is open, as far as it is known.
 #[derive(Default)]
 struct KnownFile {
@@ -163,7 +170,7 @@ impl StoreFile {
         }
         let was_open = File::open(&self.path).and_then(|file| was_open(&file));
         self.known().was_open = was_open.map_err(|error| self.failed(&error))?;
-        let mut open = self.open_at_path()?;
+        let open = self.open_at_path()?;
         refuse_copied(&open, &self.path)?;
         // Only who has the store open makes one: a kill has left it.
         if let Err(error) = self.remove_copy() {
@@ -171,16 +178,7 @@ impl StoreFile {
                 "A copy of the store cannot be removed, and may hold forgotten items: {error}"
             );
         }
-        if is_rewrite_due(&open)? {
-            open = self.rewritten(&open, |_| Ok(())).or_else(|failed| {
-                let (NotRewritten::Kept(error) | NotRewritten::Replaced(error)) = failed;
-                tracing::warn!(
-                    "The store could not be written anew, so free pages of its file still hold forgotten items. The next start tries again: {error}"
-                );
-                drop(open);
-                self.open_at_path()
-            })?;
-        }
+        let open = self.without_forgotten(open)?;
         let restored = generation::settle(&open, &self.mark, &self.removed, now)?;
         if let Some(words) = &restored {
             tracing::warn!("{words}");
@@ -199,7 +197,33 @@ impl StoreFile {
         Ok(open)
     }
 
+    /// Does to a store that is only looked at what a start would do to this one: holds it against the
+    /// mark and the removals beside the file. Its changes stay in memory.
+    pub(super) fn settle_seen(&self, seen: &OpenDatabase, now: Stamp) -> Result<(), StoreError> {
+        generation::settled(seen, &self.mark, &self.removed, now).map(drop)
+    }
+
+    /// The open store, written anew first if its free pages may still hold what was forgotten.
+    pub(super) fn without_forgotten(&self, open: OpenDatabase) -> Result<OpenDatabase, StoreError> {
+        if !is_rewrite_due(&open)? {
+            return Ok(open);
+        }
+        self.rewritten(&open, |_| Ok(())).or_else(|failed| {
+            let (NotRewritten::Kept(error) | NotRewritten::Replaced(error)) = failed;
+            tracing::warn!(
+                "The store could not be written anew, so free pages of its file still hold forgotten items. The next start tries again: {error}"
+            );
+            drop(open);
+            self.open_at_path()
+        })
+    }
+
     pub(super) fn open_at_path(&self) -> Result<OpenDatabase, StoreError> {
+        self.open_found(self.found()?)
+    }
+
+    /// The file at its path. It is neither locked nor written to before it is opened.
+    pub(super) fn found(&self) -> Result<FoundFile, StoreError> {
         if self.known().is_unsynced {
             let path = self.path.canonicalize();
             path.and_then(|path| sync_folder(&folder_of(&path)))
@@ -212,8 +236,17 @@ impl StoreFile {
         let identity = identity(&file.metadata().map_err(failed)?);
         let order = checked_order(&self.path, &file)?;
         let file = FileBackend::new(file).map_err(|error| refusal(&self.path, error))?;
-        let open = self.open_over(file, identity)?;
-        if order == CommitOrder::Unfinished {
+        Ok(FoundFile {
+            storage: WatchedBackend::new(file),
+            identity,
+            order,
+        })
+    }
+
+    /// Opens a file as it was found; what somebody else has written into it since is a fault.
+    pub(super) fn open_found(&self, found: FoundFile) -> Result<OpenDatabase, StoreError> {
+        let open = self.open_over(found.storage, found.identity)?;
+        if found.order == CommitOrder::Unfinished {
             let path = self.path.display();
             tracing::warn!("{path}: {UNFINISHED}");
         }
@@ -223,10 +256,9 @@ impl StoreFile {
     /// Opens the store in a file of this identity.
     pub(super) fn open_over(
         &self,
-        file: impl StorageBackend,
+        (backend, watch): (WatchedBackend<impl StorageBackend>, Arc<StorageWatch>),
         identity: (u64, u64),
     ) -> Result<OpenDatabase, StoreError> {
-        let (backend, watch) = WatchedBackend::new(file);
         // Known even if it does not open: an attempt that fails has written to it all the same.
         {
             let mut known = self.known();

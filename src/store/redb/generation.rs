@@ -66,7 +66,6 @@ impl Restored {
     }
 }
 
-// Decides: When is a store taken for restored?
 /// Holds a store that was opened against its mark and against what was removed from it. A copy gets
 /// new generations before anybody reads it; a mark that is missing or behind is written anew. The
 /// words for a store that was restored in the last days.
@@ -76,6 +75,34 @@ pub(super) fn settle(
     log: &RemovedLog,
     now: Stamp,
 ) -> Result<Option<String>, StoreError> {
+    let settled = settled(open, mark, log, now)?;
+    if settled.left != Some(settled.content) {
+        mark.write_both(&settled.content);
+    }
+    match settled.restored {
+        Some(words) => Ok(Some(words)),
+        None => lately_restored(open, now),
+    }
+}
+
+/// A store after it was held against what stands beside it.
+pub(super) struct Settled {
+    /// The words for a restore that was noticed now.
+    restored: Option<String>,
+    /// The mark that was left beside it.
+    left: Option<ContentMark>,
+    /// Its own, as it is now.
+    content: ContentMark,
+}
+
+// Decides: When is a store taken for restored?
+/// The same for the store alone: nothing beside it is written.
+pub(super) fn settled(
+    open: &OpenDatabase,
+    mark: &MarkFile,
+    log: &RemovedLog,
+    now: Stamp,
+) -> Result<Settled, StoreError> {
     let content = content_mark(open)?;
     let copied_at = copied_at(open)?;
     let left = match mark.read() {
@@ -101,10 +128,11 @@ pub(super) fn settle(
     };
     let next = match (&restored, content) {
         (None, Some(content)) if removed.is_empty() => {
-            if left != Some(content) {
-                mark.write_both(&content);
-            }
-            return lately_restored(open, now);
+            return Ok(Settled {
+                restored: None,
+                left,
+                content,
+            });
         }
         (None, Some(content)) => content,
         (None, None) => ContentMark {
@@ -122,11 +150,12 @@ pub(super) fn settle(
         removed,
         now,
     };
-    mark.write_both(&begin(open, &renewal, next)?);
-    match renewal.restored {
-        Some(words) => Ok(Some(words)),
-        None => lately_restored(open, now),
-    }
+    let content = begin(open, &renewal, next)?;
+    Ok(Settled {
+        restored: renewal.restored,
+        left,
+        content,
+    })
 }
 
 /// The changes to a store before anybody reads it.

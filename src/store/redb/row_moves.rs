@@ -8,6 +8,7 @@ use super::{
     file::{SeenFile, StoreFile, check_schema},
     generation::COPY_KEY,
     guarded::sheltered,
+    leaving::Leaving,
     mark_file::MarkFile,
     open_file::{FileOpener as _, OpenDatabase},
     rows,
@@ -60,10 +61,16 @@ const DERIVED: [&str; 9] = [
 pub(in crate::store) type Sink<'s> =
     dyn FnMut(&'static str, Vec<MovedRow>) -> Result<(), StoreError> + 's;
 
-/// A file that is copied to another kind of store. Nobody serves it meanwhile.
+/// A file that is copied to another kind of store. Nobody serves it meanwhile, and it stays as it is
+/// until it is left.
 pub(in crate::store) struct FileSource {
     path: PathBuf,
-    held: OpenDatabase,
+    held: Held,
+}
+
+enum Held {
+    ToLeave(Box<Leaving>),
+    ToLookAt(OpenDatabase),
 }
 
 impl FileSource {
@@ -71,13 +78,11 @@ impl FileSource {
     /// first. Blocks.
     pub(in crate::store) fn to_leave(path: &Path, now: Stamp) -> Result<Self, StoreError> {
         let path = absolute(path)?;
-        let source = StoreFile::new(&path, CACHE_BYTES);
-        let held = sheltered(|| source.open_at_path())?;
-        if note(&held, LEFT_KEY)?.is_some() {
-            return Ok(Self { path, held });
+        let leaving = Leaving::begin(&path)?;
+        if note(&leaving.held, LEFT_KEY)?.is_none() {
+            leaving.settle(now)?;
         }
-        drop(held);
-        let held = sheltered(|| source.open_or_make(now))?;
+        let held = Held::ToLeave(Box::new(leaving));
         Ok(Self { path, held })
     }
 
@@ -85,7 +90,15 @@ impl FileSource {
     pub(in crate::store) fn to_look_at(path: &Path) -> Result<Self, StoreError> {
         let path = absolute(path)?;
         let held = sheltered(|| SeenFile::new(&path, CACHE_BYTES).open())?;
+        let held = Held::ToLookAt(held);
         Ok(Self { path, held })
+    }
+
+    fn held(&self) -> &OpenDatabase {
+        match &self.held {
+            Held::ToLeave(leaving) => &leaving.held,
+            Held::ToLookAt(held) => held,
+        }
     }
 
     /// The place of it, in words.
@@ -95,20 +108,21 @@ impl FileSource {
 
     /// The note of the store in which it goes on, if it does.
     pub(in crate::store) fn left(&self) -> Result<Option<MoveNote>, StoreError> {
-        note(&self.held, LEFT_KEY)
+        note(self.held(), LEFT_KEY)
     }
 
     /// The error of a store that went on elsewhere.
     pub(in crate::store) fn refuse(&self) -> Result<(), StoreError> {
-        refuse_copied(&self.held, &self.path)
+        refuse_copied(self.held(), &self.path)
     }
 
-    /// Notes that it goes on there; it is not served any more.
-    pub(in crate::store) fn leave(&self, note: &MoveNote) -> Result<(), StoreError> {
-        let mut tx = self.held.begin_write()?;
-        tx.set_quick_repair(true);
-        tx.edit(META)?.insert(LEFT_KEY, &note.row())?;
-        Ok(tx.commit()?)
+    /// Notes that it goes on there; it is not served any more. One that is only looked at stays as it
+    /// is.
+    pub(in crate::store) fn leave(self, note: &MoveNote) -> Result<(), StoreError> {
+        match self.held {
+            Held::ToLeave(leaving) => leaving.leave(&note.row()),
+            Held::ToLookAt(_) => Ok(()),
+        }
     }
 
     /// All of its rows but those of some tables, table by table in batches.
@@ -117,7 +131,7 @@ impl FileSource {
         without: &[&str],
         sink: &mut Sink<'_>,
     ) -> Result<(), StoreError> {
-        let snapshot = self.held.begin_read()?;
+        let snapshot = self.held().begin_read()?;
         sheltered(|| {
             visit_all(&mut Reading {
                 snapshot: &snapshot,

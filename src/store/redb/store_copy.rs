@@ -8,14 +8,15 @@ use super::{
     file::{COPY_SUFFIX, SeenFile, StoreFile, copy_place, missing_store},
     generation::COPY_KEY,
     guarded::sheltered,
+    leaving::Leaving,
     mark_file::{MarkFile, beside},
-    open_file::{FileOpener as _, OpenDatabase},
+    open_file::FileOpener as _,
     removed_log,
     restore::check_source,
     tables::{
         FEED_SUBSCRIPTIONS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableEdit as _,
     },
-    writer::{CONTENT_KEY, content_mark},
+    writer::{CONTENT_KEY, REWRITE_KEY, content_mark},
 };
 use crate::{feed::stamp::Stamp, store::StoreError};
 use redb::ReadableDatabase as _;
@@ -53,7 +54,8 @@ pub(super) enum CopyStep {
 /// Done again, it finishes a copy that a kill has cut off. Blocks.
 ///
 /// `Failed` when somebody has the store open, when the new file is there already or the disk is full;
-/// `Schema` or `Damaged` when the store is none that can be served. Then the store is as it was.
+/// `Schema` or `Damaged` when the store is none that can be served. Then the store is as it was, byte
+/// for byte: it is written to only when the copy is in its place.
 pub fn move_store(from: &Path, to: &Path, now: Stamp) -> Result<CopyReport, StoreError> {
     moved(from, to, now, |_| Ok(()))
 }
@@ -67,32 +69,32 @@ pub(super) fn moved(
 ) -> Result<CopyReport, StoreError> {
     let (from, to) = (absolute(from)?, absolute(to)?);
     check_source(&from, &to)?;
-    let source = StoreFile::new(&from, CACHE_BYTES);
-    let held = sheltered(|| source.open_at_path())?;
+    let source = Leaving::begin(&from)?;
     let begun = begun_copy(&to)?;
-    if let Some(left) = CopyNote::read(&held, LEFT_KEY)? {
+    if let Some(left) = CopyNote::read(&source.held, LEFT_KEY)? {
         let is_same = begun
             .as_ref()
             .is_some_and(|begun| begun.token == left.token);
         if !is_same {
-            return refuse_copied(&held, &from).and(Err(exists(&to)));
+            return refuse_copied(&source.held, &from).and(Err(exists(&to)));
         }
-        return sheltered(|| finished(&held, &to, 0));
+        return sheltered(|| finished(&to, 0));
     }
-    drop(held);
+    // It may be an older copy itself, which begins new generations first.
+    source.settle(now)?;
     if begun.is_some_and(|begun| Path::new(&begun.path) == from) {
         // The store may have been served since.
         fs::remove_file(&to).map_err(|error| failed(&to, &error))?;
     }
     refuse_place(&to)?;
     sheltered(|| {
-        // It may be an older copy itself, which begins new generations first.
-        let held = source.open_or_make(now)?;
         let token = rand::random();
         let place = empty_place(&to)?;
-        let (snapshot, never) = (held.begin_read()?, AtomicBool::new(false));
+        let (snapshot, never) = (source.held.begin_read()?, AtomicBool::new(false));
         let note = CopyNote::new(token, &from);
         let report = copy(&snapshot, &place, &to, &[], &never, |tx| {
+            // A copy has no free pages.
+            tx.edit(META)?.remove(REWRITE_KEY)?;
             note.write(tx, UNFINISHED_KEY)
         })?;
         drop(snapshot);
@@ -104,21 +106,18 @@ pub(super) fn moved(
             .map_err(|error| failed(&to, &error.error))?;
         sync_folder(&folder_of(&to)).map_err(told)?;
         done(CopyStep::Placed).map_err(told)?;
-        let mut tx = held.begin_write()?;
-        tx.set_quick_repair(true);
-        CopyNote::new(token, &to).write(&tx, LEFT_KEY)?;
-        tx.commit()?;
+        source.leave(&CopyNote::new(token, &to).row())?;
         done(CopyStep::Left).map_err(told)?;
-        finished(&held, &to, report.values)
+        finished(&to, report.values)
     })
 }
 
 /// Has the copy served from now on.
-fn finished(held: &OpenDatabase, to: &Path, values: u64) -> Result<CopyReport, StoreError> {
-    if let Some(content) = content_mark(held)? {
+fn finished(to: &Path, values: u64) -> Result<CopyReport, StoreError> {
+    let open = StoreFile::new(to, CACHE_BYTES).open_at_path()?;
+    if let Some(content) = content_mark(&open)? {
         MarkFile::beside(to).write_both(&content);
     }
-    let open = StoreFile::new(to, CACHE_BYTES).open_at_path()?;
     let mut tx = open.begin_write()?;
     tx.set_quick_repair(true);
     tx.edit(META)?.remove(UNFINISHED_KEY)?;

@@ -9,7 +9,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use testkit::publisher::{Publisher, ok};
 
@@ -33,6 +33,21 @@ pub(crate) struct Blog {
     posts: Mutex<Vec<(String, String)>>,
     /// Posts that there were when a document was last sent.
     shown: AtomicUsize,
+    polls: Mutex<Vec<Polled>>,
+}
+
+/// A request for a document.
+#[derive(Clone, Debug)]
+pub(crate) struct Polled {
+    pub(crate) at: Instant,
+    /// The client, as it calls itself.
+    pub(crate) by: String,
+}
+
+/// The version of a post that has this title: it grows with each edit.
+pub(crate) fn version(title: &str) -> u64 {
+    let edit = title.split_once(", edit ").map(|(_, number)| number);
+    edit.map_or(0, |number| number.parse().expect("edits have numbers"))
 }
 
 impl Blogs {
@@ -44,11 +59,15 @@ impl Blogs {
                 name: format!("blog-{at}"),
                 posts: Mutex::default(),
                 shown: AtomicUsize::new(0),
+                polls: Mutex::default(),
             });
             let host = [127, 0, 0, 11 + u8::try_from(at).unwrap()].into();
             let shown = blog.clone();
-            let publisher =
-                Publisher::start_at(host, move |_| ok("application/rss+xml", shown.document()));
+            let publisher = Publisher::start_at(host, move |asked| {
+                let (at, by) = (Instant::now(), asked.header("user-agent").to_owned());
+                shown.polls.lock().unwrap().push(Polled { at, by });
+                ok("application/rss+xml", shown.document())
+            });
             publishers.push(publisher.await);
             tokio::spawn(live(blog.clone(), resting.clone(), seed + at as u64));
             blogs.push(blog);
@@ -73,6 +92,23 @@ impl Blogs {
         )
     }
 
+    /// Lines of a configuration that polls them each second, and pushes to callbacks on loopback.
+    pub(crate) fn settings(&self) -> String {
+        let mut lines = "[hub]\ncallbacks_private = true\n".to_owned();
+        for (name, url) in self.feeds() {
+            let _ = write!(
+                lines,
+                "[[feed]]\nname = \"{name}\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n"
+            );
+        }
+        lines
+    }
+
+    /// The polls of a feed so far.
+    pub(crate) fn polls(&self, name: &str) -> Vec<Polled> {
+        self.blog(name).polls.lock().unwrap().clone()
+    }
+
     /// No more changes.
     pub(crate) fn rest(&self) {
         self.resting.store(true, Ordering::SeqCst);
@@ -81,8 +117,17 @@ impl Blogs {
     /// The contents of a feed that forgets nothing: the title of every post ever published, by its
     /// id.
     pub(crate) fn truth(&self, name: &str) -> BTreeMap<String, String> {
-        let blog = self.blogs.iter().find(|blog| blog.name == name).unwrap();
-        blog.posts.lock().unwrap().iter().cloned().collect()
+        self.blog(name)
+            .posts
+            .lock()
+            .unwrap()
+            .iter()
+            .cloned()
+            .collect()
+    }
+
+    fn blog(&self, name: &str) -> &Blog {
+        self.blogs.iter().find(|blog| blog.name == name).unwrap()
     }
 }
 

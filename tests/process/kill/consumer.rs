@@ -65,8 +65,9 @@ impl Mirror {
         &self.cursors
     }
 
-    pub(crate) fn holds(&self, id: &str) -> bool {
-        self.items.contains_key(id)
+    /// T in Unix seconds, and the whole item.
+    pub(crate) fn held(&self, id: &str) -> Option<&(f64, Value)> {
+        self.items.get(id)
     }
 
     pub(crate) fn later_than(&self, t: f64) -> Vec<String> {
@@ -79,7 +80,7 @@ impl Mirror {
 }
 
 /// Unix seconds of an RFC 3339 moment.
-fn moment(text: &str) -> f64 {
+pub(crate) fn moment(text: &str) -> f64 {
     let at = chrono::DateTime::parse_from_rfc3339(text).expect("RFC 3339");
     at.timestamp_micros() as f64 / 1e6
 }
@@ -94,7 +95,7 @@ impl Consumer {
         let mirror = Arc::new(Mutex::new(Mirror::default()));
         let url = format!(
             "{}/feeds/{name}.json?order=modified&timeout=2&since=cursor%3A",
-            process.base
+            process.reader.base
         );
         let held = mirror.clone();
         let task = tokio::spawn(async move {

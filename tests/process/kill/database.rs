@@ -38,7 +38,10 @@ async fn nothing_is_lost_in_a_database_whichever_of_the_two_is_killed() {
         .map(|name| Consumer::start(&process, name))
         .collect();
     for name in blogs.names() {
-        process.subscribe(name, &subscriber.callback(name)).await;
+        process
+            .reader
+            .subscribe(name, &subscriber.callback(name))
+            .await;
     }
     for kill in 0..kills {
         let run = Duration::from_millis(chance.random_range(50..2500));
@@ -81,7 +84,7 @@ async fn killed_and_served(mut server: PostgresServer, process: &Process) -> Pos
     let secs = AtomicU64::new(0);
     let fresh = async || {
         let secs = secs.fetch_add(1, Ordering::Relaxed);
-        process.fresh_answer("blog-0", secs).await
+        process.reader.fresh_answer("blog-0", secs).await
     };
     until("consumers are told to come again", async || {
         let answer = fresh().await;

@@ -47,11 +47,11 @@ async fn mirrors_equal_a_store_that_was_restored_between_kills() {
     let mut anew = 0;
     for (name, consumer) in consumers {
         let begun = Instant::now();
-        let mut store = process.walk(name).await;
+        let mut store = process.reader.walk(name).await;
         // The document holds what is not lost for ever.
         while consumer.now() != store && begun.elapsed() < SETTLE {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            store = process.walk(name).await;
+            store = process.reader.walk(name).await;
         }
         let mirror = consumer.settled(&store.contents(), SETTLE).await;
         assert_eq!(mirror, store, "{name}: the mirror equals the store");

@@ -18,8 +18,18 @@ pub(crate) struct Chain {
     pub(crate) cursors: BTreeSet<String>,
     pub(crate) pushes: usize,
     pub(crate) repeated: usize,
+    /// Times of pushes that had come before and had been taken.
+    pub(crate) strays: Vec<Instant>,
+    /// Those of them that tell less than is known already. They are confirmed, and do nothing.
+    pub(crate) outdated: usize,
+    /// True from a confirmed subscription to its confirmed end.
+    pub(crate) is_subscribed: bool,
+    /// Pushes after the end.
+    pub(crate) unasked: usize,
     last: Option<(String, String)>,
-    faults: Vec<String>,
+    prevs: BTreeSet<String>,
+    was_denied: bool,
+    pub(crate) faults: Vec<String>,
 }
 
 pub(crate) struct Subscriber {
@@ -42,53 +52,50 @@ impl Subscriber {
         self.callbacks.url(&format!("/{name}"))
     }
 
+    /// The chain of a callback as it is now.
+    pub(crate) fn chain(&self, name: &str) -> Chain {
+        let chains = self.chains.lock().unwrap();
+        chains.get(name).cloned().unwrap_or_default()
+    }
+
     /// The chain of a feed, once its mirror equals the store or no more time is left.
     pub(crate) async fn settled(&self, name: &str, store: &Mirror, patience: Duration) -> Chain {
         let begun = Instant::now();
-        let chain = || {
-            self.chains
-                .lock()
-                .unwrap()
-                .get(name)
-                .cloned()
-                .unwrap_or_default()
-        };
-        while chain().mirror.contents() != store.contents() && begun.elapsed() < patience {
+        while self.chain(name).mirror.contents() != store.contents() && begun.elapsed() < patience {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        let chain = chain();
+        let chain = self.chain(name);
         assert!(chain.faults.is_empty(), "{name}: {:#?}", chain.faults);
         chain
     }
 }
 
 fn answer(asked: &Asked, chains: &mut BTreeMap<String, Chain>) -> Answer {
+    let (path, query) = asked.path().split_once('?').unwrap_or((asked.path(), ""));
+    let name = path.trim_start_matches('/').to_owned();
+    let chain = chains.entry(name).or_default();
     if !asked.is_post() {
-        let query = asked.path().split_once('?').map_or("", |(_, query)| query);
-        let challenge =
-            url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "hub.challenge");
-        return ok(
-            "text/plain",
-            challenge
-                .map(|(_, value)| value.into_owned())
-                .unwrap_or_default(),
-        );
+        let fields: BTreeMap<_, _> = url::form_urlencoded::parse(query.as_bytes()).collect();
+        let field = |name: &str| fields.get(name).map(|value| value.to_string());
+        chain.is_subscribed = field("hub.mode").is_some_and(|mode| mode == "subscribe");
+        return ok("text/plain", field("hub.challenge").unwrap_or_default());
     }
-    let name = asked.path().trim_start_matches('/').to_owned();
-    let denied = chains
-        .entry(name)
-        .or_default()
-        .take(&asked.body, asked.header("x-hub-signature"));
+    let denied = chain.take(&asked.body, asked.header("x-hub-signature"));
     with_headers(if denied { 503 } else { 204 }, &[], "")
+}
+
+/// The signature of a push, by the secret of all subscriptions.
+pub(crate) fn signature(body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(b"s3cret").expect("any key will do");
+    mac.update(body);
+    format!("sha256={}", hex::encode(mac.finalize().into_bytes()))
 }
 
 impl Chain {
     /// Takes a push; whether it is denied afterwards.
-    fn take(&mut self, body: &[u8], signature: &str) -> bool {
-        let mut mac = Hmac::<Sha256>::new_from_slice(b"s3cret").expect("any key will do");
-        mac.update(body);
-        if signature != format!("sha256={}", hex::encode(mac.finalize().into_bytes())) {
-            self.faults.push(format!("a push signed {signature:?}"));
+    pub(crate) fn take(&mut self, body: &[u8], signed: &str) -> bool {
+        if signed != signature(body) {
+            self.faults.push(format!("a push signed {signed:?}"));
         }
         let page: Value = serde_json::from_slice(body).expect("a push is JSON");
         let cursor = |name: &str| {
@@ -98,16 +105,29 @@ impl Chain {
                 .to_owned()
         };
         let (prev, last) = (cursor("prev_cursor"), cursor("last_cursor"));
+        self.pushes += 1;
+        self.unasked += usize::from(!self.is_subscribed);
+        self.cursors.extend([prev.clone(), last.clone()]);
         match &self.last {
             Some((_, known)) if prev == *known => {}
-            Some((known, _)) if prev == *known => self.repeated += 1,
+            Some((known, _)) if prev == *known => {
+                self.repeated += 1;
+                if !self.was_denied {
+                    self.strays.push(Instant::now());
+                }
+            }
             None => {}
+            Some(_) if self.prevs.contains(&prev) => {
+                self.strays.push(Instant::now());
+                self.outdated += 1;
+                return false;
+            }
             Some(known) => self.faults.push(format!("prev {prev} follows {known:?}")),
         }
         self.mirror.apply(&page);
-        self.cursors.extend([prev.clone(), last.clone()]);
+        self.prevs.insert(prev.clone());
         self.last = Some((prev, last));
-        self.pushes += 1;
-        self.pushes.is_multiple_of(DENY_EVERY)
+        self.was_denied = self.pushes.is_multiple_of(DENY_EVERY);
+        self.was_denied
     }
 }

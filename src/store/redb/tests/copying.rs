@@ -2,12 +2,13 @@
 //! served, a kill at any step loses nothing, and what cannot be done leaves the store as it was.
 
 use super::{
-    restoring::{LATER, World, list},
+    restoring::{LATER, World, check_restored, list},
     *,
 };
 use crate::store::redb::{
     compact::{compact, compacted},
     file::RewriteStep,
+    leaving::Leaving,
     report::report,
     store_copy::{CopyStep, copy_store, move_store, moved},
     verify::verify,
@@ -38,8 +39,8 @@ async fn check_moved(world: &World, path: &Path, when: &str) {
     assert!(verify(path).unwrap().is_sound(), "{when}");
 }
 
-fn killed_at(world: &World, step: CopyStep) -> Result<(), StoreError> {
-    let done = moved(&world.store(), &new_file(world), LATER, |done| {
+fn killed_at(from: &Path, to: &Path, step: CopyStep) -> Result<(), StoreError> {
+    let done = moved(from, to, LATER, |done| {
         if done == step {
             return Err(io::Error::other("killed"));
         }
@@ -90,7 +91,7 @@ async fn a_kill_at_any_step_of_a_copy_leaves_one_store_to_serve_or_a_copy_to_fin
     for step in [CopyStep::Copied, CopyStep::Placed, CopyStep::Left] {
         let world = World::new().await;
         let to = new_file(&world);
-        assert!(killed_at(&world, step).is_err());
+        assert!(killed_at(&world.store(), &to, step).is_err());
         // What a kill leaves beside its place.
         fs::write(world.folder.path().join("new.redb.anew"), "half").unwrap();
         if step == CopyStep::Left {
@@ -118,6 +119,96 @@ async fn a_kill_at_any_step_of_a_copy_leaves_one_store_to_serve_or_a_copy_to_fin
         assert_eq!(list(&store, &world.lost).await.items.len(), 1, "{step:?}");
         assert_eq!(store.restored(), None);
     }
+}
+
+/// The files of a folder that are none of the copy, with their bytes.
+fn all_but_the_copy(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
+    let found = fs::read_dir(world.folder.path()).unwrap();
+    let paths = found.map(|found| found.unwrap().path());
+    let is_of_copy = |path: &PathBuf| path.to_string_lossy().contains("/new.redb");
+    let mut files: Vec<_> = paths
+        .filter(|path| !is_of_copy(path))
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn a_copy_that_is_not_done_leaves_its_source_byte_for_byte() {
+    let world = World::new().await;
+    let to = new_file(&world);
+    // A copy of the file as a kill leaves it, which is behind its mark, too.
+    let older = world.folder.path().join("older.redb");
+    let store = world.opened();
+    fs::copy(world.store(), &older).unwrap();
+    let feed = store.feed_named("blog").await.unwrap().unwrap();
+    store.commit(commit(&feed, vec![add(5)])).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let mark = world.folder.path().join("store.redb.mark");
+    fs::copy(mark, world.folder.path().join("older.redb.mark")).unwrap();
+    for from in [world.store(), world.backup(), older] {
+        let before = all_but_the_copy(&world);
+        let unchanged = |when: &str| {
+            let is_same = all_but_the_copy(&world) == before;
+            assert!(is_same, "{}: {when}", from.display());
+        };
+        for step in [CopyStep::Copied, CopyStep::Placed] {
+            assert!(killed_at(&from, &to, step).is_err());
+            unchanged("killed");
+        }
+        // What is at the place of the copy is none of this one.
+        let is_store = from == world.store();
+        let other = if is_store {
+            world.backup()
+        } else {
+            world.store()
+        };
+        assert!(move_store(&other, &to, LATER).is_err());
+        unchanged("its place is taken");
+        let no_folder = world.folder.path().join("absent/new.redb");
+        assert!(move_store(&from, &no_folder, LATER).is_err());
+        unchanged("no folder");
+        // Done again, it goes on there, and an older copy in new generations.
+        move_store(&from, &to, LATER).unwrap();
+        assert!(refusal_of(&from).contains("went on in"));
+        let copy = later(&to).unwrap();
+        let feed = copy.feed_named("blog").await.unwrap().unwrap();
+        assert_eq!(feed.lineage.generation() == Stamp::ZERO, is_store);
+        assert_eq!(copy.restored().is_none(), is_store);
+        if from == world.backup() {
+            check_restored(&world, &copy, "copied").await;
+        }
+        copy.close().await.unwrap();
+        drop(copy);
+        assert!(verify(&to).unwrap().is_sound());
+        for suffix in ["", ".made", ".mark", ".removed"] {
+            let _ = fs::remove_file(world.folder.path().join(format!("new.redb{suffix}")));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_was_served_meanwhile_is_not_left() {
+    let world = World::new().await;
+    let leaving = Leaving::begin(&world.store()).unwrap();
+    let held = later(&world.store()).err().unwrap().to_string();
+    assert!(held.contains("open in another process"), "{held}");
+    drop(leaving);
+    // Between the end of the copy and the note that it is left.
+    let file = StoreFile::new(&world.store(), 0);
+    let found = file.found().unwrap();
+    let store = world.opened();
+    let feed = store.feed_named("blog").await.unwrap().unwrap();
+    store.commit(commit(&feed, vec![add(5)])).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    let served = fs::read(world.store()).unwrap();
+    let error = file.open_found(found).map(drop).unwrap_err().to_string();
+    assert!(error.contains("somebody else has"), "{error}");
+    assert!(fs::read(world.store()).unwrap() == served);
+    assert_eq!(list(&world.opened(), &world.lost).await.items.len(), 1);
 }
 
 #[tokio::test]

@@ -499,7 +499,7 @@ impl FileOpener for Unsynced {
             path: self.path.clone(),
             syncs: self.syncs.clone(),
         };
-        self.file.open_over(backend, identity)
+        self.file.open_over(WatchedBackend::new(backend), identity)
     }
 
     fn astray(&self) -> Option<Astray> {

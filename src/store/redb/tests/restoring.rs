@@ -129,6 +129,48 @@ async fn a_restored_backup_knows_what_it_does_not_know() {
 }
 
 #[tokio::test]
+async fn a_lost_cursor_by_date_of_publication_is_ahead_and_one_from_before_stays_good() {
+    let world = World::new().await;
+    let by_date = async |store: &Redb, since: &str, max| {
+        let feed = store.feed_named("blog").await.unwrap().unwrap();
+        let query = PageQuery {
+            since: Some(Position::of_cursor(since)),
+            max,
+            ..all(feed.no, Order::PUBLISHED)
+        };
+        store.page(query).await.unwrap()
+    };
+    let store = world.opened();
+    // Posts 1 and 2 share a date and are in the backup; post 3 follows and is not.
+    let known = by_date(&store, "", 2).await.last_cursor;
+    let lost = by_date(&store, "", 9).await.last_cursor;
+    store.close().await.unwrap();
+    drop(store);
+    restore(&world.backup(), &world.store(), LATER).unwrap();
+    let store = world.opened();
+    let told = async |since: &str| {
+        let page = by_date(&store, since, 9).await;
+        (page.items.len(), page.degraded)
+    };
+    assert_eq!(told(&known).await, (0, None));
+    assert_eq!(told(&lost).await, (2, Some(Degraded::Ahead)));
+    // Another post of the same date does not hide that.
+    let feed = store.feed_named("blog").await.unwrap().unwrap();
+    store.commit(commit(&feed, vec![add(4)])).await.unwrap();
+    assert_eq!(told(&known).await, (1, None));
+    assert_eq!(told(&lost).await, (3, Some(Degraded::Ahead)));
+    let anew = by_date(&store, "", 9).await.last_cursor;
+    assert_eq!(told(&anew).await, (0, None));
+    // That of another generation of the same item holds, too: it is there.
+    store.close().await.unwrap();
+    drop(store);
+    fs::copy(world.store(), world.backup()).unwrap();
+    restore(&world.backup(), &world.store(), LATER).unwrap();
+    let page = by_date(&world.opened(), &anew, 9).await;
+    assert_eq!((page.items.len(), page.degraded), (0, None));
+}
+
+#[tokio::test]
 async fn a_backup_that_is_copied_back_by_hand_is_restored() {
     let world = World::new().await;
     fs::copy(world.backup(), world.store()).unwrap();

@@ -1,0 +1,218 @@
+//! What other processes changed in the database, found without asking any clock: feeds by the
+//! transaction that wrote them, the rest by numbers that are raised. Not when it is looked for.
+
+use super::{
+    kept_connection::{KeptConnection, LOOKING},
+    node_seat::{KnownHead, NodeSeat},
+    rows::record_of,
+    serving_lock::EPOCH_KEY,
+    statement::{SqlStatement, column, feed_at, stamp_at},
+};
+use crate::{
+    feed::{
+        record::{FeedNo, Head},
+        stamp::Stamp,
+    },
+    store::{Moves, StoreError},
+};
+use std::collections::HashMap;
+use tokio_postgres::Row;
+
+/// Feeds that are read at once.
+const FEEDS_AT_ONCE: usize = if cfg!(test) { 3 } else { 1_000 };
+
+/// Feeds that moved since the last look which are read at once; where there are more, all are read.
+const MOVED_AT_ONCE: usize = if cfg!(test) { 3 } else { 20_000 };
+
+/// The columns of a feed that tell how far it has come.
+const COLUMNS: &str = "SELECT no, name, value FROM feeds";
+
+/// The database as one look found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NodeLook {
+    /// The epoch in force.
+    pub(super) epoch: i64,
+    /// Raised by the process that works, as long as it does.
+    pub(super) beat: i64,
+    /// True while nobody holds the lock of the epoch.
+    pub(super) is_free: bool,
+    /// True until the process that works has ended in order.
+    pub(super) is_running: bool,
+}
+
+/// What is to be told of changes. It grows with the number of feeds alone.
+#[derive(Debug, Default)]
+pub(super) struct MovesToTell {
+    feeds: HashMap<FeedNo, Head>,
+    catalog: bool,
+    accounts: bool,
+}
+
+impl MovesToTell {
+    /// True when there is nothing to tell.
+    pub(super) fn is_empty(&self) -> bool {
+        self.feeds.is_empty() && !self.catalog && !self.accounts
+    }
+
+    /// All of it, at once.
+    pub(super) fn take(&mut self) -> Moves {
+        let Self {
+            feeds,
+            catalog,
+            accounts,
+        } = std::mem::take(self);
+        Moves {
+            feeds: feeds.into_iter().collect(),
+            catalog,
+            accounts,
+        }
+    }
+}
+
+/// The place up to which changes were looked for.
+#[derive(Debug, Default)]
+pub(super) struct SweepPlace {
+    /// Each transaction with a lower number was over then; `None` before the first look.
+    since: Option<String>,
+    /// True when all feeds are to be read: some may have gone back.
+    is_all_due: bool,
+    catalog: i64,
+    accounts: i64,
+}
+
+impl SweepPlace {
+    /// Has the next look read all feeds.
+    pub(super) fn read_all_next(&mut self) {
+        self.is_all_due = true;
+    }
+
+    // Limit: a transaction of anybody on the server that is open for long has each look read all
+    // feeds that moved since it began.
+    /// Looks at the database, and finds what moved since the last look.
+    pub(super) async fn look(
+        &mut self,
+        connection: &mut KeptConnection,
+        seat: &NodeSeat,
+        moves: &mut MovesToTell,
+    ) -> Result<NodeLook, StoreError> {
+        let asked = vec![numbers_asked(), moved_asked(self.since.as_deref())];
+        let answers = connection.transact(LOOKING, asked).await?;
+        let row = answers[0].first();
+        let row = row.ok_or_else(|| StoreError::Failed("the database told no numbers".into()))?;
+        let numbers = LookNumbers::of_row(row)?;
+        take_feeds(&answers[1], seat, moves)?;
+        if self.since.is_some() {
+            moves.catalog |= self.catalog != numbers.catalog;
+            moves.accounts |= self.accounts != numbers.accounts;
+        }
+        // What moves while all are read is found again by the next look.
+        if self.is_all_due || answers[1].len() >= MOVED_AT_ONCE {
+            // It is due until it has been done.
+            self.is_all_due = true;
+            read_all(connection, seat, moves).await?;
+            self.is_all_due = false;
+        }
+        self.since = Some(numbers.since);
+        self.catalog = numbers.catalog;
+        self.accounts = numbers.accounts;
+        Ok(numbers.look)
+    }
+}
+
+/// The row of a look.
+struct LookNumbers {
+    since: String,
+    catalog: i64,
+    accounts: i64,
+    look: NodeLook,
+}
+
+impl LookNumbers {
+    fn of_row(row: &Row) -> Result<Self, StoreError> {
+        let running: i64 = column(row, 3)?;
+        Ok(Self {
+            since: column(row, 0)?,
+            catalog: column(row, 4)?,
+            accounts: column(row, 5)?,
+            look: NodeLook {
+                epoch: column(row, 1)?,
+                beat: column(row, 2)?,
+                is_running: running != 0,
+                is_free: column(row, 6)?,
+            },
+        })
+    }
+}
+
+fn numbers_asked() -> SqlStatement {
+    let number = |name: &str| format!("(SELECT number FROM meta WHERE name = '{name}')");
+    let (before, behind) = EPOCH_KEY;
+    let epoch = number("epoch");
+    // The lock is shared by all who look, and let go of with the transaction.
+    SqlStatement::new(format!(
+        "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, {epoch}, {}, {}, {}, {}, \
+         pg_try_advisory_xact_lock_shared({before}{epoch}{behind})",
+        number("beat"),
+        number("running"),
+        number("catalog"),
+        number("accounts"),
+    ))
+}
+
+/// Asks for the feeds that moved since a transaction; for none before the first look. Numbers of
+/// another server, from which the database was restored, may lie ahead: they tell nothing.
+fn moved_asked(since: Option<&str>) -> SqlStatement {
+    let sql = format!(
+        "{COLUMNS} WHERE moved_in >= $1::text::xid8 \
+         AND moved_in < pg_snapshot_xmax(pg_current_snapshot()) LIMIT {MOVED_AT_ONCE}"
+    );
+    SqlStatement::new(sql).with(since.map(str::to_owned))
+}
+
+async fn read_all(
+    connection: &mut KeptConnection,
+    seat: &NodeSeat,
+    moves: &mut MovesToTell,
+) -> Result<(), StoreError> {
+    let mut after = -1;
+    loop {
+        let sql = format!("{COLUMNS} WHERE no > $1 ORDER BY no LIMIT {FEEDS_AT_ONCE}");
+        let asked = SqlStatement::new(sql).with(after);
+        let answers = connection.transact(LOOKING, vec![asked]).await?;
+        let Some(last) = answers[0].last() else {
+            return Ok(());
+        };
+        after = column::<i32>(last, 0)?;
+        take_feeds(&answers[0], seat, moves)?;
+    }
+}
+
+/// Reads feeds that are said to have moved. The answer is the time of the database.
+pub(super) async fn read_moved(
+    connection: &mut KeptConnection,
+    seat: &NodeSeat,
+    feeds: Vec<FeedNo>,
+    moves: &mut MovesToTell,
+) -> Result<Stamp, StoreError> {
+    let asked = vec![
+        SqlStatement::new(format!("{COLUMNS} WHERE no = ANY($1)")).with(feeds),
+        SqlStatement::new("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
+    ];
+    let answers = connection.transact(LOOKING, asked).await?;
+    take_feeds(&answers[0], seat, moves)?;
+    let now = answers[1].first().map(|row| stamp_at(row, 0));
+    Ok(now.transpose()?.unwrap_or_default())
+}
+
+/// Takes in feeds as they are now.
+fn take_feeds(rows: &[Row], seat: &NodeSeat, moves: &mut MovesToTell) -> Result<(), StoreError> {
+    for row in rows {
+        let feed = feed_at(row, 0)?;
+        // A record that is damaged is told by whoever serves the feed.
+        let Ok(record) = record_of(row) else { continue };
+        if seat.learn(feed, KnownHead::of(&record)) {
+            moves.feeds.insert(feed, record.head());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! Several processes on one database, as stores in one process: who works, what the others learn,
+//! and what becomes of one that died, stands still or is cut off.
+
+use super::clock;
+use crate::{
+    feed::record::{FeedNo, Head},
+    store::{
+        AccountStore as _, CatalogStore as _, Duty, Feeds as _, Moves, NodeFace, NodesStatus,
+        Question, StoreError, Upkeep as _, WakeMode, Watched as _,
+        conformance::{
+            postgres_server::{execute, fresh_database, on_a_thread, open, open_node},
+            rig::{NAMESPACE, add, commit},
+        },
+        database_url::DatabaseUrl,
+        postgres::Postgres,
+    },
+};
+use bytes::Bytes;
+use std::{collections::HashMap, thread, time::Duration};
+use testkit::wait::{PATIENCE, until};
+use tokio::{sync::mpsc, time::timeout};
+
+fn node(database: &DatabaseUrl) -> Postgres {
+    open_node(database, clock(), WakeMode::Notify)
+}
+
+fn duty(node: &Postgres) -> Duty {
+    *node.nodes().unwrap().duty().borrow()
+}
+
+async fn works(node: &Postgres) {
+    until("it works", async || duty(node) == Duty::Working).await;
+}
+
+async fn follows(node: &Postgres) {
+    until("it follows", async || duty(node) == Duty::Following).await;
+}
+
+/// A node of which only the connections are gone, as after a kill.
+fn kill(node: &Postgres) {
+    crate::locks::lock(&node.watch).take().unwrap().abort();
+}
+
+#[tokio::test]
+async fn one_of_several_works_and_when_it_ends_the_next_one_does_at_once() {
+    let database = fresh_database();
+    let first = node(&database);
+    assert_eq!(duty(&first), Duty::Working);
+    let (second, third) = (node(&database), node(&database));
+    assert_eq!(
+        (duty(&second), duty(&third)),
+        (Duty::Following, Duty::Following)
+    );
+    let feed = first.register("blog", NAMESPACE).await.unwrap();
+    assert_eq!(second.feed(feed.no).await.unwrap(), feed);
+    let refused = second.register("other", "other").await.unwrap_err();
+    assert!(
+        refused.to_string().contains("another node works"),
+        "{refused}"
+    );
+    assert!(second.condition().outage().is_none() && second.check().await.is_ok());
+    first.close().await.unwrap();
+    until("another one works", async || {
+        duty(&second) == Duty::Working || duty(&third) == Duty::Working
+    })
+    .await;
+    let (worker, other) = match duty(&second) {
+        Duty::Working => (&second, &third),
+        Duty::Following => (&third, &second),
+    };
+    assert_eq!(duty(other), Duty::Following);
+    assert!(!worker.ended_uncleanly(), "it ended in order");
+    worker.register("other", "other").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_that_died_is_followed_by_another_and_changes_nothing_when_it_lives_on() {
+    let database = fresh_database();
+    let (dead, other) = (node(&database), node(&database));
+    let feed = dead.register("blog", NAMESPACE).await.unwrap();
+    kill(&dead);
+    works(&other).await;
+    assert!(other.ended_uncleanly());
+    let receipt = other.commit(commit(&feed, vec![add(1)])).await.unwrap();
+    // It was only stopped, and knows nothing of that yet.
+    assert_eq!(duty(&dead), Duty::Working);
+    let stale = dead.commit(commit(&feed, vec![add(2)])).await.unwrap_err();
+    assert!(stale.to_string().contains("another node works"), "{stale}");
+    assert_eq!(duty(&dead), Duty::Following);
+    assert!(dead.condition().outage().is_none());
+    assert_eq!(dead.feed(feed.no).await.unwrap(), receipt.feed);
+}
+
+#[tokio::test]
+async fn a_node_whose_lock_broke_takes_it_again_and_one_alone_needs_nobody() {
+    let database = fresh_database();
+    let only = node(&database);
+    execute(
+        &database,
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid IN \
+         (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted \
+          AND objid = (hashtextextended('everfeed works in ' || current_schema() || ' 1', 0) & 4294967295)::oid)",
+    );
+    let other = node(&database);
+    let works = async || duty(&only) == Duty::Working || duty(&other) == Duty::Working;
+    until("one works", works).await;
+    let worker = if duty(&other) == Duty::Working {
+        &other
+    } else {
+        &only
+    };
+    worker.register("blog", NAMESPACE).await.unwrap();
+}
+
+/// The process that works is stopped in the middle of a transaction: it beats no more, its locks are
+/// held, and the epoch is shared by a transaction that does not end.
+#[tokio::test]
+async fn a_node_that_is_stopped_in_the_middle_of_a_transaction_does_not_hold_up_the_next_one() {
+    let database = fresh_database();
+    let (stopped, other) = (node(&database), node(&database));
+    let held = database.clone();
+    let holding = thread::spawn(move || {
+        let sql = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+                   SELECT number FROM meta WHERE name = 'epoch' FOR SHARE; \
+                   SELECT number FROM meta WHERE name = 'beat' FOR UPDATE; SELECT pg_sleep(60)";
+        try_execute(&held, sql)
+    });
+    works(&other).await;
+    let ended = holding.join().unwrap();
+    assert!(ended.is_err(), "its connection was ended");
+    follows(&stopped).await;
+    other.register("blog", NAMESPACE).await.unwrap();
+    assert!(stopped.register("other", "other").await.is_err());
+}
+
+fn try_execute(database: &DatabaseUrl, sql: &str) -> Result<(), StoreError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(crate::store::postgres::execute_in(database, sql))
+}
+
+async fn next(moves: &mut mpsc::Receiver<Moves>) -> Moves {
+    timeout(PATIENCE, moves.recv()).await.unwrap().unwrap()
+}
+
+/// What a node was told so far.
+struct Told(mpsc::Receiver<Moves>, HashMap<FeedNo, Head>);
+
+impl Told {
+    fn of(node: &Postgres) -> Self {
+        Self(node.nodes().unwrap().take_moves().unwrap(), HashMap::new())
+    }
+
+    /// Waits until a feed is told as another node has it.
+    async fn comes_to(&mut self, feed: FeedNo, node: &Postgres) {
+        let head = node.feed(feed).await.unwrap().head();
+        while self.1.get(&feed) != Some(&head) {
+            self.1.extend(next(&mut self.0).await.feeds);
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_follows_learns_what_moved_by_notification_and_by_looking() {
+    for wake in [WakeMode::Notify, WakeMode::Poll] {
+        let database = fresh_database();
+        let worker = open_node(&database, clock(), wake);
+        let other = open_node(&database, clock(), wake);
+        let mut told = Told::of(&other);
+        let mut record = worker.register("blog", NAMESPACE).await.unwrap();
+        while !next(&mut told.0).await.catalog {}
+        for n in 0..9 {
+            let receipt = worker.commit(commit(&record, vec![add(n)])).await.unwrap();
+            record = receipt.feed;
+            told.comes_to(record.no, &worker).await;
+        }
+        let user = crate::store::conformance::accounts::user("ann");
+        worker.add_user(user).await.unwrap().unwrap();
+        while !next(&mut told.0).await.accounts {}
+        let status = other.nodes().unwrap().status().await.unwrap();
+        assert_eq!(
+            status.wake_lag_ms.is_some(),
+            wake == WakeMode::Notify,
+            "{status:?}"
+        );
+    }
+}
+
+/// Transactions end in another order than they began in, and none of them is missed.
+#[tokio::test]
+async fn no_move_is_lost_while_an_older_transaction_is_open() {
+    let database = fresh_database();
+    let worker = open_node(&database, clock(), WakeMode::Poll);
+    let other = open_node(&database, clock(), WakeMode::Poll);
+    let slow = worker.register("slow", "slow").await.unwrap();
+    let mut fast = worker.register("fast", "fast").await.unwrap();
+    let mut told = Told::of(&other);
+    let held = database.clone();
+    let holding = thread::spawn(move || {
+        let sql = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+                   SELECT no FROM feeds WHERE name = 'slow' FOR UPDATE; SELECT pg_sleep(1); COMMIT";
+        try_execute(&held, sql)
+    });
+    thread::sleep(Duration::from_millis(200));
+    let slowly = worker.commit(commit(&slow, vec![add(1)]));
+    let quickly = async {
+        for n in 0..5 {
+            let receipt = worker.commit(commit(&fast, vec![add(n)])).await.unwrap();
+            fast = receipt.feed;
+            told.comes_to(fast.no, &worker).await;
+        }
+    };
+    let (receipt, ()) = tokio::join!(slowly, quickly);
+    assert_eq!(receipt.unwrap().feed.items.total, 1);
+    holding.join().unwrap().unwrap();
+    told.comes_to(slow.no, &worker).await;
+}
+
+/// What the one before committed is told before the duty is.
+#[tokio::test]
+async fn whoever_takes_over_has_told_before_what_the_last_one_committed() {
+    let database = fresh_database();
+    let first = open_node(&database, clock(), WakeMode::Poll);
+    let other = open_node(&database, clock(), WakeMode::Poll);
+    let mut moves = other.nodes().unwrap().take_moves().unwrap();
+    let record = first.register("blog", NAMESPACE).await.unwrap();
+    let receipt = first.commit(commit(&record, vec![add(1)])).await.unwrap();
+    first.close().await.unwrap();
+    works(&other).await;
+    let mut told = Vec::new();
+    while let Ok(moves) = moves.try_recv() {
+        told.extend(moves.feeds);
+    }
+    let head = receipt.feed.head();
+    assert!(told.contains(&(record.no, head)), "{told:?}");
+}
+
+const SOON: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn the_one_that_works_answers_questions_each_at_most_once() {
+    let database = fresh_database();
+    let (worker, other) = (node(&database), node(&database));
+    let mut questions = worker.nodes().unwrap().take_questions().unwrap();
+    let asked = other.nodes().unwrap();
+    let answering = async {
+        let Question { words, answer } = questions.recv().await.unwrap();
+        answer.send([&words[..], b"!"].concat().into()).unwrap();
+    };
+    let (answer, ()) = tokio::join!(asked.ask(Bytes::from("who"), SOON), answering);
+    assert_eq!(answer.unwrap(), "who!");
+    let dropping = async { drop(questions.recv().await.unwrap()) };
+    let (answer, ()) = tokio::join!(asked.ask(Bytes::from("who"), SOON), dropping);
+    assert!(answer.unwrap_err().is_away());
+    // Nobody answers in time.
+    let late = asked.ask(Bytes::from("late"), Duration::from_millis(300));
+    assert!(late.await.unwrap_err().is_away());
+    assert_eq!(questions.recv().await.unwrap().words, "late");
+    // The one that works asks itself, too.
+    let itself = worker.nodes().unwrap();
+    let answering = async {
+        let question = questions.recv().await.unwrap();
+        question.answer.send(question.words).unwrap();
+    };
+    let (answer, ()) = tokio::join!(itself.ask(Bytes::from("me"), SOON), answering);
+    assert_eq!(answer.unwrap(), "me");
+    assert!(questions.try_recv().is_err(), "none came twice");
+}
+
+fn face(name: &str, url: &str) -> NodeFace {
+    NodeFace {
+        name: name.into(),
+        public_url: url.into(),
+        prefix: "/".into(),
+    }
+}
+
+async fn status(node: &Postgres) -> NodesStatus {
+    node.nodes().unwrap().status().await.unwrap()
+}
+
+#[tokio::test]
+async fn nodes_know_each_other_and_one_that_disagrees_is_refused() {
+    let database = fresh_database();
+    let (first, second, third) = (node(&database), node(&database), node(&database));
+    let here = "https://a.example";
+    for (node, name) in [(&first, "one"), (&second, "two")] {
+        let introduced = node.nodes().unwrap().introduce(face(name, here));
+        introduced.await.unwrap();
+    }
+    let refused = third
+        .nodes()
+        .unwrap()
+        .introduce(face("three", "https://b.example"));
+    let refused = refused.await.unwrap_err();
+    assert!(matches!(refused, StoreError::Schema(_)), "{refused:?}");
+    assert!(
+        refused.to_string().contains("https://b.example"),
+        "{refused}"
+    );
+    let seen = status(&second).await;
+    let names: Vec<(&str, bool, bool)> = seen
+        .nodes
+        .iter()
+        .map(|node| (&*node.name, node.works, node.is_this))
+        .collect();
+    assert_eq!(names, [("one", true, false), ("two", false, true)]);
+    assert_eq!(seen.epoch, 1);
+    // Two that are gone keep nobody from another address, however they went.
+    first.close().await.unwrap();
+    kill(&second);
+    let moved = third
+        .nodes()
+        .unwrap()
+        .introduce(face("three", "https://b.example"));
+    moved.await.unwrap();
+}
+
+#[tokio::test]
+async fn one_process_alone_and_several_together_keep_each_other_out() {
+    let database = fresh_database();
+    let several = node(&database);
+    let refused = open(&database, clock()).err().expect("it is refused");
+    assert!(
+        refused.to_string().contains("another everfeed serves"),
+        "{refused}"
+    );
+    several.close().await.unwrap();
+    let alone = open(&database, clock()).unwrap();
+    let refused = on_a_thread(|| {
+        let time = crate::store::postgres::DatabaseTime::OfProcess;
+        Postgres::open_node(&database, clock(), time, WakeMode::Notify).err()
+    });
+    let refused = refused.expect("it is refused");
+    assert!(
+        refused.to_string().contains("another everfeed serves"),
+        "{refused}"
+    );
+    alone.close().await.unwrap();
+    assert_eq!(duty(&node(&database)), Duty::Working);
+}

@@ -1,0 +1,168 @@
+//! Three everfeeds on one database, each behind a proxy of its own.
+
+use super::proxy::DatabaseProxy;
+use crate::{EVERFEED, kill::reader::Reader};
+use nix::sys::signal::Signal;
+use std::{
+    process::ExitStatus,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use testkit::{
+    place::{Place, Running},
+    postgres::PostgresServer,
+    wait::{PATIENCE, until},
+};
+use tokio::task::spawn_blocking;
+
+/// Processes on the database.
+pub(crate) const NODES: usize = 3;
+
+/// The URL that consumers see, which is one of a proxy before them.
+const PUBLIC_URL: &str = "http://feeds.example";
+
+/// Three nodes and their database.
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Node>,
+    server: Arc<Mutex<PostgresServer>>,
+}
+
+/// One of them.
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) proxy: DatabaseProxy,
+    pub(crate) reader: Reader,
+    running: Option<Running>,
+}
+
+impl Cluster {
+    /// Starts all of them with further lines of `[store]` and what stands behind it, and waits until
+    /// they are ready.
+    pub(crate) async fn start(lines: &str) -> Self {
+        let server = spawn_blocking(PostgresServer::start).await.unwrap();
+        let mut nodes = Vec::new();
+        for no in 0..NODES {
+            let proxy = DatabaseProxy::start(server.folder()).await;
+            let mut node = Node::new(no, proxy, lines);
+            node.start();
+            nodes.push(node);
+        }
+        let cluster = Self {
+            nodes,
+            server: Arc::new(Mutex::new(server)),
+        };
+        cluster.ready().await;
+        cluster
+    }
+
+    /// Waits until all are ready.
+    pub(crate) async fn ready(&self) {
+        for node in &self.nodes {
+            let is_ready = async || node.place.is_ready().await;
+            node.place.until("it is ready", is_ready).await;
+        }
+    }
+
+    /// Ends the database at once, as a crash would.
+    pub(crate) async fn end_database(&self) {
+        let server = self.server.clone();
+        spawn_blocking(move || server.lock().unwrap().end())
+            .await
+            .unwrap();
+    }
+
+    /// Serves the database again.
+    pub(crate) async fn serve_database(&self) {
+        let server = self.server.clone();
+        spawn_blocking(move || server.lock().unwrap().start_again())
+            .await
+            .unwrap();
+    }
+
+    /// The answer of the database to a statement.
+    pub(crate) fn ask(&self, sql: &str) -> String {
+        self.server.lock().unwrap().ask(sql)
+    }
+
+    /// Ends all in order, one after the other.
+    pub(crate) async fn stop(mut self) {
+        for node in &mut self.nodes {
+            node.signal(Signal::SIGTERM);
+            let status = node.until_ended().await;
+            assert!(status.success(), "{status}: {}", node.place.read("log"));
+        }
+    }
+
+    /// The logs of all nodes.
+    pub(crate) fn logs(&self) -> String {
+        let logs = self.nodes.iter().map(|node| node.place.read("log"));
+        logs.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Node {
+    fn new(no: usize, proxy: DatabaseProxy, lines: &str) -> Self {
+        let place = Place::free();
+        let server = format!("public_url = \"{PUBLIC_URL}\"");
+        // Publishers see by it which node it is.
+        let rest = format!("{lines}\n[upstream]\ncontact_url = \"http://node-{no}.example/\"\n");
+        let text = place.database_text(&proxy.url(), &server, &rest);
+        place.write("everfeed.toml", &text);
+        Self {
+            reader: Reader::new(place.consumers, PUBLIC_URL),
+            place,
+            proxy,
+            running: None,
+        }
+    }
+
+    /// Starts its process, and does not wait for it.
+    pub(crate) fn start(&mut self) {
+        let mut serve = self.place.command(EVERFEED, &["serve"]);
+        let level = std::env::var("EVERFEED_NODE_LOG").unwrap_or_else(|_| "warn".into());
+        self.running = Some(self.place.start(serve.env("RUST_LOG", level)));
+    }
+
+    /// SIGKILL, at once.
+    pub(crate) fn kill(&mut self) {
+        self.running.take().expect("it runs").kill();
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.running.as_ref().expect("it runs").signal(signal);
+    }
+
+    /// The end of its process, once it has ended by itself.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        let ended = self.running.as_mut()?.ended()?;
+        self.running = None;
+        Some(ended)
+    }
+
+    pub(crate) async fn until_ended(&mut self) -> ExitStatus {
+        let ended = async {
+            loop {
+                if let Some(status) = self.ended() {
+                    return status;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let ended = tokio::time::timeout(PATIENCE, ended).await;
+        ended.expect("it ends")
+    }
+}
+
+/// The node that calls itself so to publishers.
+pub(crate) fn node_of(client: &str) -> usize {
+    let number = client.split_once("node-").map(|(_, rest)| &rest[..1]);
+    let number = number.and_then(|number| number.parse().ok());
+    number.unwrap_or_else(|| panic!("no node is called {client:?}"))
+}
+
+/// Waits until something is so on each node.
+pub(crate) async fn on_all(nodes: &[Node], what: &str, is_so: impl AsyncFn(&Node) -> bool) {
+    for node in nodes {
+        until(what, async || is_so(node).await).await;
+    }
+}
