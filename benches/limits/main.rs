@@ -1,9 +1,9 @@
-//! The cost of everfeed beside the physical limit of the same work: thirteen questions, both sides asked
+//! The cost of everfeed beside the physical limit of the same work: fifteen questions, both sides asked
 //! in turn by the same tool in one process. No test: the machine is what it is, so only counts are
 //! asserted and figures are printed.
 //!
-//! `cargo bench` asks all thirteen, `cargo bench -- hot poll` some of them; `size-10m` is asked by name
-//! alone. `xmpp` needs Prosody, which `tests/run` installs.
+//! `cargo bench` asks all, `cargo bench -- hot poll` some of them; `size-10m` and `database-1m` are asked
+//! by name alone. `xmpp` needs Prosody and `database` PostgreSQL, which `tests/run` installs.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -32,6 +32,8 @@ mod size;
 mod wake_up;
 mod window;
 
+#[cfg(feature = "postgres")]
+mod database;
 #[cfg(feature = "xmpp")]
 mod xmpp;
 
@@ -40,9 +42,23 @@ mod xmpp;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 14] = [
-    "hot", "cold", "wake", "cursor", "poll", "window", "search", "render", "size", "filters",
-    "fan", "rest", "xmpp", "size-10m",
+const QUESTIONS: [&str; 16] = [
+    "hot",
+    "cold",
+    "wake",
+    "cursor",
+    "poll",
+    "window",
+    "search",
+    "render",
+    "size",
+    "filters",
+    "fan",
+    "rest",
+    "xmpp",
+    "database",
+    "database-1m",
+    "size-10m",
 ];
 
 fn main() -> Result<()> {
@@ -117,6 +133,16 @@ fn main() -> Result<()> {
         #[cfg(feature = "xmpp")]
         if is_wanted("xmpp") {
             xmpp::ask(&report, askers.handle()).await.context("XMPP")?;
+        }
+        #[cfg(feature = "postgres")]
+        if is_wanted("database") {
+            database::ask(&report, 10_000).await.context("PostgreSQL")?;
+        }
+        #[cfg(feature = "postgres")]
+        if wanted.iter().any(|wanted| wanted == "database-1m") {
+            database::ask(&report, 100_000)
+                .await
+                .context("PostgreSQL")?;
         }
         if wanted.iter().any(|wanted| wanted == "size-10m") {
             size::ask(&report, &[1_000, 100_000, 10_000_000])
