@@ -40,7 +40,7 @@ pub use fault::{AcmeFault, OrderStep};
 pub use folder::AcmeFolder;
 pub use held::HeldCertificate;
 pub use keeper::{CertificateKeeper, CertificateState, CertificateWatch};
-pub use kept::{AcmeRows, Kept};
+pub use kept::{AcmeKept, AcmeRows};
 pub use protocol::{AcmeAuthority, ProtocolParts};
 
 /// The directory of Let's Encrypt.

@@ -262,6 +262,8 @@ impl App {
         supervisor::stopping();
         let work = self.bench.workplace.end(self.tasks.within());
         tokio::join!(self.tasks.stop(), work);
+        // Work that was taken up meanwhile.
+        self.bench.workplace.end(Duration::ZERO).await;
         self.store
             .close()
             .await

@@ -5,7 +5,7 @@ use super::{
     authority::{Authority, ChallengeWay},
     fault::{AcmeFault, OrderStep},
     held::{HeldCertificate, IssuedCertificate},
-    kept::Kept,
+    kept::AcmeKept,
     order_limit::OrderLimit,
     renewal::{renew_at, wait_secs},
     validity::{Validity, moment},
@@ -41,7 +41,7 @@ pub struct KeeperParts {
     /// The ways to prove the names, the best first.
     pub ways: Vec<ChallengeWay>,
     /// The place of what is kept.
-    pub kept: Kept,
+    pub kept: AcmeKept,
     /// The certificate as listeners show it.
     pub held: Arc<HeldCertificate>,
     /// The state, for the operator.

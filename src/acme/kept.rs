@@ -30,7 +30,7 @@ const TAKEN_UP_WITHIN: Duration = Duration::from_secs(3);
 
 /// The place of all that is kept of one authority.
 #[derive(Clone, Debug)]
-pub enum Kept {
+pub enum AcmeKept {
     /// Files of a process that is alone.
     Folder(AcmeFolder),
     /// Rows that several processes share.
@@ -57,7 +57,7 @@ impl AcmeRows {
     }
 }
 
-impl Kept {
+impl AcmeKept {
     /// Fails where nothing can be read: what another key sealed, too. The times of orders are
     /// written before anything else.
     pub async fn check(&self) -> io::Result<()> {

@@ -7,7 +7,7 @@ use super::{
     challenge::OpenChallenge,
     fault::{AcmeFault, OrderStep, is_account_unknown},
     held::HeldCertificate,
-    kept::Kept,
+    kept::AcmeKept,
     transport::Transport,
 };
 use crate::{layers::Client, secret::public_url};
@@ -45,7 +45,7 @@ pub struct ProtocolParts {
     /// Our name, with an address at which we can be reached.
     pub user_agent: HeaderValue,
     /// The place of the account, and of challenges for the other nodes.
-    pub kept: Kept,
+    pub kept: AcmeKept,
     /// The place of the challenges for our own listeners.
     pub held: Arc<HeldCertificate>,
 }
@@ -54,7 +54,7 @@ pub struct ProtocolParts {
 pub struct AcmeAuthority {
     settings: AcmeSettings,
     transport: Transport,
-    kept: Kept,
+    kept: AcmeKept,
     held: Arc<HeldCertificate>,
 }
 

@@ -73,7 +73,7 @@ impl Bench {
         let polling = poller.clone();
         tasks.run(|stop| async move {
             if let Err(error) = polling.run(stop).await {
-                tracing::error!(error = %error, "Polling ended: {error}");
+                tracing::warn!(error = %error, "The states of the last polls could not be saved: {error}");
             }
         });
         self.workplace.put(Work { poller, hub, tasks });

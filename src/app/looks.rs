@@ -1,4 +1,4 @@
-//! Looks at the origins of old feeds for their readers: made by the poller of this process while it
+//! ReaderLooks at the origins of old feeds for their readers: made by the poller of this process while it
 //! works, asked of the one that works else; not when one is due there.
 
 use super::{relay::Relay, workplace::Workplace};
@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 const LOOK_WAIT: Duration = Duration::from_millis(500);
 
 /// The way to looks.
-pub(super) struct Looks {
+pub(super) struct ReaderLooks {
     pub(super) workplace: Workplace,
     pub(super) relay: Relay,
     pub(super) notify: Arc<Notify>,
@@ -24,7 +24,7 @@ pub(super) struct Looks {
     pub(super) asked: Mutex<HashMap<FeedNo, Instant>>,
 }
 
-impl Looks {
+impl ReaderLooks {
     /// True when the last question for a look is so old that the copy may be too old, too.
     fn is_due(&self, feed: FeedNo, fresh_secs: u64) -> bool {
         let asked = lock(&self.asked).get(&feed).copied();
@@ -33,7 +33,7 @@ impl Looks {
     }
 }
 
-impl FreshLooks for Looks {
+impl FreshLooks for ReaderLooks {
     fn is_wanted(&self, feed: FeedNo, fresh_secs: u64) -> bool {
         match self.workplace.work() {
             Some(work) => work.poller.wants_look(feed, fresh_secs),

@@ -50,7 +50,7 @@ pub(super) struct Shifts {
     duty: watch::Receiver<Duty>,
     moves: mpsc::Receiver<Moves>,
     questions: mpsc::Receiver<Question>,
-    /// What was told and could not be followed yet.
+    /// Changes that were told and could not be followed yet.
     behind: Behind,
     /// The last look of the engine that told everything.
     heard: watch::Receiver<Option<Instant>>,

@@ -57,6 +57,7 @@ impl Relay {
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = Uri::try_from(format!("/status?{query}")).unwrap_or_default();
         let letter = Letter::of(Door::Operator, &request, None, None);
+        // A question is taken back, too, and a store that stands still takes its time for that.
         let asked = timeout(STATUS_MAX, self.ask(&letter, STATUS_MAX)).await;
         let late = || format!("it did not answer within {} s", STATUS_MAX.as_secs());
         let answer = asked.map_err(|_| late())??;
@@ -69,8 +70,8 @@ impl Relay {
         self.send(&letter, OPERATOR_MAX).await
     }
 
-    /// Has the process that works look at the origin of a feed, if the copy is older than that.
-    /// What comes of it is in the store.
+    /// Has the process that works look at the origin of a feed, if the copy is older than that. The
+    /// document that it finds is in the store.
     pub(super) async fn look(&self, feed: FeedNo, fresh_secs: u64) {
         let mut request = Request::new(Bytes::new());
         let target = format!("/{}/{fresh_secs}", feed.0);

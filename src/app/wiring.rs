@@ -7,7 +7,7 @@ use super::{
     doors::Listening,
     explain::Explainer,
     groups::GroupKeeper,
-    looks::Looks,
+    looks::ReaderLooks,
     relay::Relay,
     reload::Reloader,
     site_feeds::{SiteFaults, SiteWatch},
@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     acme::{
-        AcmeAuthority, AcmeFolder, AcmeRows, AcmeSettings, CertificateWatch, Kept, ProtocolParts,
-        authority::ChallengeWay, keeper::KeeperParts,
+        AcmeAuthority, AcmeFolder, AcmeKept, AcmeRows, AcmeSettings, CertificateWatch,
+        ProtocolParts, authority::ChallengeWay, keeper::KeeperParts,
     },
     auth::{Authenticator, Principal},
     catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
@@ -62,10 +62,10 @@ use tower::{ServiceBuilder, util::BoxCloneSyncService};
 /// Polls a second at most after a first start, when all feeds were polled at one time.
 const POLLS_PER_SEC: u64 = 10;
 
-/// Looks for readers of old addresses at one host at once, without waiting.
+/// ReaderLooks for readers of old addresses at one host at once, without waiting.
 const LOOKS_BURST: NonZeroU32 = NonZeroU32::new(20).expect("20 is not 0");
 
-/// Looks a second at one host after that.
+/// ReaderLooks a second at one host after that.
 const LOOKS_PER_SEC: NonZeroU32 = NonZeroU32::new(5).expect("5 is not 0");
 
 /// The components that all others stand on.
@@ -214,13 +214,13 @@ impl Wiring {
     }
 
     /// The place of what an authority gives: the database that nodes share, or a folder.
-    fn kept_of(&self, settings: &AcmeSettings) -> anyhow::Result<Kept> {
+    fn kept_of(&self, settings: &AcmeSettings) -> anyhow::Result<AcmeKept> {
         let store = &self.config.store;
         if store.url.is_none() {
             let path = settings.folder(&store.path);
             let of_folder = || format!("the folder of server.tls.acme, {}", path.display());
             let folder = AcmeFolder::open(&path, &settings.directory).with_context(of_folder)?;
-            return Ok(Kept::Folder(folder));
+            return Ok(AcmeKept::Folder(folder));
         }
         let file = store.key_file.as_ref();
         let file = file.context("set store.key_file, for what the database keeps of acme")?;
@@ -228,7 +228,7 @@ impl Wiring {
         let key = SealKey::read(file).with_context(of_key)?;
         let nodes = self.store.nodes().context("the store is for one process")?;
         let rows = AcmeRows::new(nodes.sealed_rows(key), &settings.directory);
-        Ok(Kept::Rows(rows))
+        Ok(AcmeKept::Rows(rows))
     }
 
     pub(super) async fn poller(&self, upstream: Upstream) -> anyhow::Result<Poller> {
@@ -394,7 +394,7 @@ impl Wiring {
     ) -> anyhow::Result<Vec<Mount>> {
         let trusted = self.config.server.trusted_proxies.clone();
         let hub = hub_service(workplace.clone(), Relay(self.store.clone()), trusted);
-        let looks: Arc<dyn FreshLooks> = Arc::new(Looks {
+        let looks: Arc<dyn FreshLooks> = Arc::new(ReaderLooks {
             workplace: workplace.clone(),
             relay: Relay(self.store.clone()),
             notify: self.notify.clone(),

@@ -77,7 +77,7 @@ pub struct NodesStatus {
     pub connections: (usize, usize),
 }
 
-/// What all processes on a store have to agree on, and the name of this one.
+/// The things that all processes on a store have to agree on, and the name of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeFace {
     /// Its name, for people.
@@ -132,11 +132,11 @@ pub struct NodesEngine {
     /// Beginning of the last look at the store that told everything. What it found is sent before.
     /// `None` before the first.
     pub heard: watch::Sender<Option<Instant>>,
-    /// What other processes changed.
+    /// Changes of other processes.
     pub moves: mpsc::Sender<Moves>,
     /// Questions to this process, while it works.
     pub questions: mpsc::Sender<Question>,
-    /// What this process wants.
+    /// Requests of this process.
     pub requests: mpsc::Receiver<NodeRequest>,
 }
 
@@ -176,7 +176,7 @@ impl Nodes {
         self.heard.clone()
     }
 
-    /// What other processes change; given out once.
+    /// Changes of other processes; given out once.
     pub fn take_moves(&self) -> Option<mpsc::Receiver<Moves>> {
         lock(&self.moves).take()
     }

@@ -193,7 +193,7 @@ impl Running {
         self.0.wait().unwrap()
     }
 
-    /// How it ended; `None` while it runs.
+    /// Its exit status; `None` while it runs.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.0.try_wait().unwrap()
     }

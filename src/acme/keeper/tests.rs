@@ -89,11 +89,11 @@ impl Rig {
     async fn open(&self) -> CertificateKeeper {
         let directory = Url::parse("https://ca.example/dir").unwrap();
         let folder = AcmeFolder::open(self.place.path(), &directory).unwrap();
-        let parts = self.parts(Kept::Folder(folder));
+        let parts = self.parts(AcmeKept::Folder(folder));
         CertificateKeeper::open(parts).await.unwrap()
     }
 
-    fn parts(&self, kept: Kept) -> KeeperParts {
+    fn parts(&self, kept: AcmeKept) -> KeeperParts {
         KeeperParts {
             names: vec!["h.example".to_owned()],
             authority_name: "ca.example".to_owned(),

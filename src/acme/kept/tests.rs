@@ -1,4 +1,4 @@
-//! What is kept in files, and in rows of a store that is a table in memory.
+//! The same things kept in files, and in rows of a store that is a table in memory.
 
 use super::*;
 use crate::{
@@ -22,8 +22,8 @@ pub(in crate::acme) struct Table {
 }
 
 impl Table {
-    /// What a node with a key keeps there.
-    pub(in crate::acme) fn kept(&self, key: &str) -> Kept {
+    /// The place of a node with a key.
+    pub(in crate::acme) fn kept(&self, key: &str) -> AcmeKept {
         let (nodes, mut engine) = Nodes::pair(Duty::Working);
         let table = self.clone();
         tokio::spawn(async move {
@@ -34,7 +34,7 @@ impl Table {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), key.repeat(32)).unwrap();
         let rows = nodes.sealed_rows(SealKey::read(file.path()).unwrap());
-        Kept::Rows(AcmeRows::new(
+        AcmeKept::Rows(AcmeRows::new(
             rows,
             &Url::parse("https://ca.example/dir").unwrap(),
         ))
@@ -73,7 +73,7 @@ async fn files_are_for_their_owner_alone_and_an_authority_has_a_folder() {
     let place = tempfile::tempdir().unwrap();
     let lets_encrypt = Url::parse("https://acme-v02.api.letsencrypt.org/directory").unwrap();
     let folder = AcmeFolder::open(&place.path().join("acme"), &lets_encrypt).unwrap();
-    let kept = Kept::Folder(folder);
+    let kept = AcmeKept::Folder(folder);
     assert_eq!(
         (
             kept.certificate().await.unwrap(),

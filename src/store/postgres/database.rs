@@ -51,7 +51,7 @@ const HEADING: &str = "SELECT pg_current_xact_id()::text, \
      (SELECT number FROM meta WHERE name = 'epoch' FOR SHARE), \
      set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
      WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true), \
-     pg_postmaster_start_time()::text";
+     extract(epoch FROM pg_postmaster_start_time())::text";
 
 /// Times that a transaction is done, when it meets others or its connection breaks.
 const TRIES_MAX: u32 = 6;
@@ -115,9 +115,13 @@ struct KeptGuard {
 }
 
 /// End of a transaction, read back.
-enum Outcome {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It was committed.
     Committed,
+    /// It was not, and never will be.
     Aborted,
+    /// Nothing tells.
     Unknown,
 }
 
@@ -366,7 +370,12 @@ impl Database {
     /// Reads back the end of a transaction. A server that began anew since, or another one, may have
     /// given its number again: a crash takes numbers that are not on disk. Then the feeds that it
     /// moved tell, and without any nothing does.
-    fn outcome(&self, transaction: &str, server: &str, moved: &[(FeedNo, KnownHead)]) -> Outcome {
+    pub(super) fn outcome(
+        &self,
+        transaction: &str,
+        server: &str,
+        moved: &[(FeedNo, KnownHead)],
+    ) -> Outcome {
         let until = Instant::now() + OUTCOME_TIME_MAX;
         loop {
             match self.runtime.block_on(self.status(transaction, server)) {
@@ -403,7 +412,7 @@ impl Database {
         let connection = self.connections.take_new().await?;
         let row = connection
             .query_typed_one(
-                "SELECT pg_xact_status($1::text::xid8), pg_postmaster_start_time()::text",
+                "SELECT pg_xact_status($1::text::xid8), extract(epoch FROM pg_postmaster_start_time())::text",
                 &[(&transaction, Type::TEXT)],
             )
             .await
@@ -624,7 +633,7 @@ impl DatabaseWriting<'_> {
         self.moves_sealed.set(true);
     }
 
-    /// What it moves.
+    /// The feeds and lists that it moves.
     fn moved(&self) -> Result<MovedInCommit, StoreError> {
         Ok(MovedInCommit {
             feeds: self.session.take_moved(),

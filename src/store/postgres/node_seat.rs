@@ -29,7 +29,7 @@ pub(super) struct NodeSeat {
     /// True where notifications are sent and heard.
     pub(super) is_woken: bool,
     duty: watch::Sender<Duty>,
-    /// What it was introduced with.
+    /// The face with which it was introduced.
     pub(super) face: Mutex<Option<NodeFace>>,
     /// Milliseconds from a commit of another process to its arrival here.
     pub(super) wake_lag_ms: Mutex<Option<u64>>,
@@ -78,7 +78,7 @@ pub(super) enum Learned {
     IsBehind,
 }
 
-/// What a transaction moved.
+/// The moves of a transaction.
 #[derive(Default)]
 pub(super) struct MovedInCommit {
     pub(super) feeds: Vec<(FeedNo, KnownHead)>,
@@ -88,7 +88,7 @@ pub(super) struct MovedInCommit {
     pub(super) began: Stamp,
 }
 
-/// What the others are not told of yet.
+/// Moves that the others are not told of yet.
 #[derive(Default)]
 struct ToTell {
     feeds: BTreeSet<FeedNo>,

@@ -1,4 +1,4 @@
-//! What other processes changed in the database, found without asking any clock: feeds by the
+//! Changes of other processes in the database, found without asking any clock: feeds by the
 //! transaction that wrote them, the rest by numbers that are raised. Not when it is looked for.
 
 use super::{
@@ -40,7 +40,7 @@ pub(super) struct NodeLook {
     pub(super) is_running: bool,
 }
 
-/// What is to be told of changes. It grows with the number of feeds alone.
+/// Changes that are to be told. It grows with the number of feeds alone.
 #[derive(Debug, Default)]
 pub(super) struct MovesToTell {
     feeds: HashMap<FeedNo, Head>,
@@ -99,8 +99,8 @@ impl SweepPlace {
         self.is_all_due
     }
 
-    /// Where the database lacks commits that were seen here before, the last T that may have been
-    /// given out by those.
+    /// The last T that may have been given out by commits that were seen here and that the database
+    /// lacks; `None` where it lacks none.
     pub(super) fn lost_until(&self, seat: &NodeSeat) -> Option<Stamp> {
         let (_, last_t) = seat.newest();
         let restored = u64::try_from(self.restored).unwrap_or_default();

@@ -1,7 +1,9 @@
 //! The store in a database, as far as no other store does the same: its round trips, its lock, and what it makes of a database
 //! that is somebody else's or goes away. Each test that cuts connections has a server of its own.
 
-use super::{Connections, DatabaseTime, Postgres, address};
+use super::{
+    Connections, DatabaseTime, Postgres, address, database::Outcome, node_seat::KnownHead,
+};
 use crate::{
     clock::{Clock as _, Manual},
     feed::{order::Order, page::PageQuery, position::Position},
@@ -89,6 +91,31 @@ async fn a_page_takes_one_round_trip() {
             query.since = Some(Position::of_cursor(&page.last_cursor));
         }
     }
+}
+
+/// A server that crashed gives numbers of transactions again that were not on disk: one that is
+/// said to be committed may be of somebody else.
+#[tokio::test]
+async fn the_number_of_a_transaction_proves_nothing_after_the_server_began_anew() {
+    let server = PostgresServer::start();
+    let store = open(&DatabaseUrl::new(server.url()), clock()).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap();
+    let receipt = store.commit(commit(&feed, vec![add(1)])).await.unwrap();
+    let there = KnownHead::of(&receipt.feed);
+    let lost = KnownHead {
+        rev: there.rev + 1,
+        ..there
+    };
+    let committed = server.ask("SELECT pg_current_xact_id()");
+    let began = server.ask("SELECT extract(epoch FROM pg_postmaster_start_time())::text");
+    let told = |server: &str, moved: &[KnownHead]| {
+        let moved: Vec<_> = moved.iter().map(|known| (feed.no, *known)).collect();
+        on_a_thread(|| store.database.outcome(&committed, server, &moved))
+    };
+    assert_eq!(told(&began, &[lost]), Outcome::Committed);
+    assert_eq!(told("another time", &[there]), Outcome::Committed);
+    assert_eq!(told("another time", &[lost]), Outcome::Aborted);
+    assert_eq!(told("another time", &[]), Outcome::Unknown);
 }
 
 #[tokio::test]

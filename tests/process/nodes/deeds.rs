@@ -38,7 +38,7 @@ pub(crate) struct Deeds {
     desk: Arc<Desk>,
 }
 
-/// What a request needs.
+/// The things that a request needs.
 struct Desk {
     readers: Vec<Reader>,
     files: Vec<PathBuf>,
@@ -49,7 +49,7 @@ struct Desk {
     done: Mutex<Done>,
 }
 
-/// What was done.
+/// The deeds that were done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Done {
     /// Feeds and callbacks of subscriptions that stay.

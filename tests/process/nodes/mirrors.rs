@@ -228,7 +228,7 @@ impl WatchedMirror {
         self.take(&page, node);
     }
 
-    /// What is wrong with an item, by what is held of it.
+    /// The mistake in an item, by what is held of it.
     fn problem(&self, id: &str, item: &Value) -> Option<String> {
         if item["deleted"] == true {
             return Some("is deleted, and its post is there".into());

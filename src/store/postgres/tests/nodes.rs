@@ -148,10 +148,10 @@ async fn next(moves: &mut mpsc::Receiver<Moves>) -> Moves {
     timeout(PATIENCE, moves.recv()).await.unwrap().unwrap()
 }
 
-/// What a node was told so far.
-pub(super) struct Told(mpsc::Receiver<Moves>, HashMap<FeedNo, Head>);
+/// Moves that a node was told so far.
+pub(super) struct ToldMoves(mpsc::Receiver<Moves>, HashMap<FeedNo, Head>);
 
-impl Told {
+impl ToldMoves {
     pub(super) fn of(node: &Postgres) -> Self {
         Self(node.nodes().unwrap().take_moves().unwrap(), HashMap::new())
     }
@@ -171,7 +171,7 @@ async fn whoever_follows_learns_what_moved_by_notification_and_by_looking() {
         let database = fresh_database();
         let worker = open_node(&database, clock(), wake);
         let other = open_node(&database, clock(), wake);
-        let mut told = Told::of(&other);
+        let mut told = ToldMoves::of(&other);
         let mut record = worker.register("blog", NAMESPACE).await.unwrap();
         while !next(&mut told.0).await.catalog {}
         for n in 0..9 {
@@ -202,7 +202,7 @@ fn key(folder: &tempfile::TempDir, digits: &str) -> SealKey {
 async fn sealed_rows_are_written_by_the_node_that_works_and_read_by_all_that_have_the_key() {
     let (database, folder) = (fresh_database(), tempfile::tempdir().unwrap());
     let (worker, other) = (node(&database), node(&database));
-    let mut told = Told::of(&other);
+    let mut told = ToldMoves::of(&other);
     let rows = |node: &Postgres, digits| node.nodes().unwrap().sealed_rows(key(&folder, digits));
     let (written, read) = (rows(&worker, "0f"), rows(&other, "0f"));
     assert_eq!(read.read("row").await.unwrap(), None);
@@ -239,7 +239,7 @@ async fn no_move_is_lost_while_an_older_transaction_is_open() {
     let other = open_node(&database, clock(), WakeMode::Poll);
     let slow = worker.register("slow", "slow").await.unwrap();
     let mut fast = worker.register("fast", "fast").await.unwrap();
-    let mut told = Told::of(&other);
+    let mut told = ToldMoves::of(&other);
     let held = database.clone();
     let holding = thread::spawn(move || {
         let sql = "BEGIN ISOLATION LEVEL READ COMMITTED; \
@@ -261,7 +261,7 @@ async fn no_move_is_lost_while_an_older_transaction_is_open() {
     told.comes_to(slow.no, &worker).await;
 }
 
-/// What the one before committed is told before the duty is.
+/// Commits of the one before are told before the duty is.
 #[tokio::test]
 async fn whoever_takes_over_has_told_before_what_the_last_one_committed() {
     let database = fresh_database();
@@ -404,7 +404,7 @@ async fn a_database_that_lost_commits_has_all_feeds_begin_one_new_generation() {
     let mut server = PostgresServer::start();
     let database = DatabaseUrl::new(server.url());
     let (first, second) = (node(&database), node(&database));
-    let mut told = Told::of(&second);
+    let mut told = ToldMoves::of(&second);
     let quiet = first.register("quiet", "quiet").await.unwrap();
     let mut record = first.register("blog", NAMESPACE).await.unwrap();
     let receipt = first.commit(commit(&record, vec![add(1)])).await.unwrap();
@@ -534,7 +534,7 @@ async fn a_clock_of_the_database_that_jumps_decides_nothing() {
         introduced.await.unwrap();
     }
     let mut questions = first.nodes().unwrap().take_questions().unwrap();
-    let mut told = Told::of(&second);
+    let mut told = ToldMoves::of(&second);
     let mut record = first.register("blog", NAMESPACE).await.unwrap();
     for (n, by) in [(1, "+ interval '1 hour'"), (2, "- interval '1 hour'")] {
         execute(

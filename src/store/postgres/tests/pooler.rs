@@ -3,7 +3,7 @@
 
 use super::{
     clock,
-    nodes::{Told, duty, works},
+    nodes::{ToldMoves, duty, works},
 };
 use crate::store::{
     CatalogStore as _, Duty, Feeds as _, Upkeep as _, WakeMode, Watched as _,
@@ -28,7 +28,7 @@ async fn two_nodes_behind_a_pooler_work_by_turns_and_learn_what_moved() {
         (duty(&first), duty(&second)),
         (Duty::Working, Duty::Following)
     );
-    let mut told = Told::of(&second);
+    let mut told = ToldMoves::of(&second);
     let mut record = first.register("blog", NAMESPACE).await.unwrap();
     for n in 1..4 {
         let committed = first.commit(commit(&record, vec![add(n)])).await;
