@@ -12,15 +12,20 @@ use std::{
 };
 use tempfile::TempDir;
 
+mod small_disk;
+
+use small_disk::SmallDisk;
+
 /// Serves until its standard input ends. Nothing has to outlive a crash of the machine, so nothing
 /// is synced. Its default isolation is the one that troubles transactions most.
 const SERVED: &str = r#"
-programs=$1 folder=$2
-shift 2
-if [ ! -d "$folder/data" ]; then
-    "$programs/initdb" -D "$folder/data" -U everfeed -A trust -E UTF8 --locale=C --no-sync >"$folder/log" 2>&1
+programs=$1 folder=$2 data=$3 log_mb=$4
+shift 4
+if [ ! -d "$data" ]; then
+    "$programs/initdb" -D "$data" -U everfeed -A trust -E UTF8 --locale=C --no-sync \
+        --wal-segsize="$log_mb" >"$folder/log" 2>&1
 fi
-"$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+"$programs/postgres" -D "$data" -k "$folder" -c listen_addresses= -c fsync=off -c full_page_writes=off \
     -c max_connections=400 -c shared_buffers=32MB \
     -c default_transaction_isolation=serializable "$@" >>"$folder/log" 2>&1 &
 read -r _
@@ -28,6 +33,9 @@ kill -QUIT $! 2>/dev/null
 wait
 [ -e "$folder/keep" ] || rm -rf "$folder"
 "#;
+
+/// Files of its log at most that it keeps ready on a small disk.
+const LOGS_MAX: usize = 40;
 
 /// The line of the log by which it says that it takes connections; a standby says more of them.
 const READY: &str = "database system is ready to accept";
@@ -38,6 +46,8 @@ pub struct PostgresServer {
     /// Settings of its own.
     settings: Vec<String>,
     serving: Option<Child>,
+    /// The disk of its data, if that is one of its own.
+    disk: Option<SmallDisk>,
 }
 
 impl PostgresServer {
@@ -46,6 +56,34 @@ impl PostgresServer {
         let mut server = Self::made();
         server.start_again();
         server
+    }
+
+    /// Likewise, with its data on a small disk of its own.
+    pub fn start_on_small_disk() -> Self {
+        let mut server = Self::made();
+        server.disk = Some(SmallDisk::made(&server.folder));
+        // It keeps few files of its log ready.
+        let settings = ["min_wal_size=2MB", "max_wal_size=8MB"];
+        server.settings = settings.map(str::to_owned).to_vec();
+        server.start_again();
+        server
+    }
+
+    /// Leaves no room on its disk: no table grows, and no further file of its log is begun.
+    pub fn fill_disk(&self) {
+        self.disk.as_ref().expect("a disk of its own").fill();
+    }
+
+    /// Makes room on its disk.
+    pub fn empty_disk(&self) {
+        self.disk.as_ref().expect("a disk of its own").empty();
+    }
+
+    /// Has it begin files of its log until there is no room for one, and it crashes.
+    pub fn crash_on_full_disk(&self) {
+        let begun = || self.try_ask("SELECT pg_switch_wal(), txid_current()");
+        let crashed = (0..LOGS_MAX).any(|_| begun().is_none());
+        assert!(crashed, "it still writes its log: {}", self.log());
     }
 
     /// Serves one at a port of 127.0.0.1, too, with this certificate and key. The answer is beside
@@ -109,6 +147,7 @@ impl PostgresServer {
             folder,
             settings: Vec::new(),
             serving: None,
+            disk: None,
         }
     }
 
@@ -127,10 +166,20 @@ impl PostgresServer {
     pub fn start_again(&mut self) {
         let _ = fs::remove_file(self.folder.join("keep"));
         let times_ready = self.times_ready();
-        let child = as_user("sh")
-            .args(["-c", SERVED, "sh"])
-            .arg(programs())
-            .arg(&self.folder)
+        let mut command = as_user("sh");
+        command.args(["-c", SERVED, "sh"]).arg(programs());
+        command.arg(&self.folder);
+        command = match &self.disk {
+            Some(disk) => {
+                command.arg(disk.data(&self.folder)).arg("1");
+                disk.command(command)
+            }
+            None => {
+                command.arg(self.folder.join("data")).arg("16");
+                command
+            }
+        };
+        let child = command
             .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .current_dir(&self.folder)
             .stdin(Stdio::piped())
@@ -156,14 +205,20 @@ impl PostgresServer {
 
     /// The first column of the first row that a statement answers with.
     pub fn ask(&self, sql: &str) -> String {
+        let answer = self.try_ask(sql);
+        answer.unwrap_or_else(|| panic!("{sql}: {}", self.log()))
+    }
+
+    /// The same; `None` where it fails.
+    fn try_ask(&self, sql: &str) -> Option<String> {
         let output = Command::new(programs().join("psql"))
             .args(["-X", "-A", "-t", "-U", "everfeed", "-d", "postgres", "-h"])
             .arg(&self.folder)
             .args(["-c", sql])
             .output()
             .unwrap();
-        assert!(output.status.success(), "{sql}: {output:?}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        let answer = String::from_utf8(output.stdout).unwrap();
+        output.status.success().then(|| answer.trim().to_owned())
     }
 
     fn log(&self) -> String {

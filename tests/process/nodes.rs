@@ -11,6 +11,7 @@ mod deeds;
 mod faults;
 mod fence;
 mod figures;
+mod full_disk;
 mod mirrors;
 mod proxy;
 mod versions;

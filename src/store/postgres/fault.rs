@@ -126,6 +126,11 @@ pub(super) fn is_full_disk(cause: &str) -> bool {
     cause.starts_with(DISK_FULL)
 }
 
+/// True for the error of a database without room on its disk.
+pub(super) fn is_of_full_disk(error: &StoreError) -> bool {
+    matches!(error, StoreError::Away(why) if is_full_disk(why))
+}
+
 /// True for the error of tables that this everfeed does not know.
 pub(super) fn are_changed_tables(error: &StoreError) -> bool {
     matches!(error, StoreError::Away(why) if why.starts_with(CHANGED))

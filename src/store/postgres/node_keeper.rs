@@ -3,7 +3,7 @@
 
 use super::{
     database::{Database, TRYING, tried},
-    fault::are_changed_tables,
+    fault::{are_changed_tables, is_of_full_disk},
     kept_connection::{KeptConnection, LOOK_MAX, LOOKING, NOTING},
     node_seat::{NodeSeat, WakeUp},
     questions::{QuestionDesk, ask_here},
@@ -299,9 +299,12 @@ impl NodeKeeper {
     }
 
     async fn take_questions(&mut self) -> Result<(), StoreError> {
-        let desk = Arc::clone(&self.desk);
-        desk.take(&self.database, &mut self.connection, &self.questions)
-            .await
+        let (desk, connection) = (Arc::clone(&self.desk), &mut self.connection);
+        let taken = desk.take(&self.database, connection, &self.questions).await;
+        if taken.as_ref().is_err_and(is_of_full_disk) {
+            desk.refuse(&self.database, connection).await?;
+        }
+        taken
     }
 
     async fn look(&mut self) -> Result<NodeLook, StoreError> {

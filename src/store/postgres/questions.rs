@@ -141,6 +141,23 @@ impl QuestionDesk {
         }
     }
 
+    /// Removes the questions that wait, where none can be taken: the disk of the database is full, and
+    /// to remove them takes no room.
+    pub(super) async fn refuse(
+        &self,
+        database: &Database,
+        connection: &mut KeptConnection,
+    ) -> Result<(), StoreError> {
+        let sql = "DELETE FROM questions WHERE taken IS NULL RETURNING no";
+        let answers = connection
+            .transact(NOTING, vec![SqlStatement::new(sql)])
+            .await?;
+        for row in answers.iter().flatten() {
+            ring_asker(database, column(row, 0)?);
+        }
+        Ok(())
+    }
+
     /// Removes questions that nobody can wait for any more.
     pub(super) async fn remove_old(
         &self,
@@ -210,7 +227,8 @@ async fn put(database: &Database, words: Bytes) -> Result<i64, StoreError> {
     )
 }
 
-/// The answer, when it is there. `OutcomeUnknown` where the one that took the question works no more.
+/// The answer, when it is there. `OutcomeUnknown` where none will come: the one that took the question
+/// works no more, or the question is lost.
 async fn wait(database: &Database, no: i64, rung: &Notify) -> Result<Bytes, StoreError> {
     let (mut pause, mut replaced_looks) = (FIRST_LOOK, 0);
     loop {
@@ -224,7 +242,10 @@ async fn wait(database: &Database, no: i64, rung: &Notify) -> Result<Bytes, Stor
         let asked = once(database, SqlStatement::new(sql).with(no)).await;
         // While the database is away the answer may come all the same.
         let Ok(rows) = asked else { continue };
-        let Some(row) = rows.first() else { continue };
+        let Some(row) = rows.first() else {
+            let why = "the question to the node that works is lost";
+            return Err(StoreError::OutcomeUnknown(why.into()));
+        };
         if !column::<bool>(row, 1)? {
             let is_replaced = column::<Option<bool>>(row, 2)? == Some(true);
             replaced_looks += u32::from(is_replaced);
@@ -274,15 +295,23 @@ async fn put_answer(database: &Database, no: i64, answer: Option<Bytes>) {
     };
     for _ in 0..ANSWER_TRIES {
         match once(database, written()).await {
-            Ok(_) => {
-                if let Some(seat) = &database.seat {
-                    seat.tell(&WakeUp::Answered(no));
-                }
-                return;
-            }
+            Ok(_) => return ring_asker(database, no),
             Err(error) => tracing::debug!("An answer is not written: {error}"),
         }
         sleep(FIRST_LOOK).await;
     }
     tracing::warn!("An answer to a question of another node could not be written");
+    let removed = SqlStatement::new("DELETE FROM questions WHERE no = $1").with(no);
+    // To remove it takes no room. Whoever asked is told that no answer comes.
+    match once(database, removed).await {
+        Ok(_) => ring_asker(database, no),
+        Err(error) => tracing::debug!("Whoever asked waits in vain: {error}"),
+    }
+}
+
+/// Has whoever asked look for the answer.
+fn ring_asker(database: &Database, no: i64) {
+    if let Some(seat) = &database.seat {
+        seat.tell(&WakeUp::Answered(no));
+    }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Blogs {
 pub(crate) struct Blog {
     pub(crate) name: String,
     posts: Mutex<Vec<(String, String)>>,
+    /// Letters in the description of each post.
+    letters: usize,
     /// Posts that there were when a document was last sent.
     shown: AtomicUsize,
     polls: Mutex<Vec<Polled>>,
@@ -52,12 +54,18 @@ pub(crate) fn version(title: &str) -> u64 {
 
 impl Blogs {
     pub(crate) async fn start(feeds: usize, seed: u64) -> Self {
+        Self::of_long_posts(feeds, seed, 0).await
+    }
+
+    /// The same, with so many letters of text in each post.
+    pub(crate) async fn of_long_posts(feeds: usize, seed: u64, letters: usize) -> Self {
         let resting = Arc::new(AtomicBool::new(false));
         let (mut blogs, mut publishers) = (Vec::new(), Vec::new());
         for at in 0..feeds {
             let blog = Arc::new(Blog {
                 name: format!("blog-{at}"),
                 posts: Mutex::default(),
+                letters,
                 shown: AtomicUsize::new(0),
                 polls: Mutex::default(),
             });
@@ -171,9 +179,23 @@ impl Blog {
         for (id, title) in posts.iter().rev().take(WINDOW_POSTS) {
             let _ = write!(
                 out,
-                "<item><guid isPermaLink=\"false\">{id}</guid><title>{title}</title></item>"
+                "<item><guid isPermaLink=\"false\">{id}</guid><title>{title}</title>{}</item>",
+                self.description(id)
             );
         }
         out + "</channel></rss>"
+    }
+
+    /// A text that is always the same, and that nothing makes much shorter.
+    fn description(&self, id: &str) -> String {
+        if self.letters == 0 {
+            return String::new();
+        }
+        let seed = id.bytes().fold(0_u64, |seed, byte| {
+            seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
+        let mut chance = StdRng::seed_from_u64(seed);
+        let letters = (0..self.letters).map(|_| char::from(chance.random_range(b'a'..=b'z')));
+        format!("<description>{}</description>", letters.collect::<String>())
     }
 }
