@@ -60,6 +60,8 @@ mod connections;
 
 mod statement;
 
+mod prepared;
+
 mod session;
 
 mod database;

@@ -22,13 +22,15 @@ static SERVER: LazyLock<PostgresServer> = LazyLock::new(PostgresServer::start);
 /// The number of the last schema.
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
-/// A database that nobody else uses: a schema of its own.
+/// A database that nobody else uses: a schema of its own. Its statements are prepared; those of
+/// the tests with processes and poolers are not.
 pub(crate) fn fresh_database() -> DatabaseUrl {
     let no = SCHEMAS.fetch_add(1, Ordering::Relaxed);
     let url = DatabaseUrl::new(SERVER.url());
     let schema = format!("test_{no}");
     execute(&url, &format!("CREATE SCHEMA {schema}"));
-    url.in_schema(&schema)
+    let url = url.in_schema(&schema);
+    DatabaseUrl::new(format!("{}&statement_cache_size=200", url.reveal()))
 }
 
 /// Does this in a database, as somebody else.

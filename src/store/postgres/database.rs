@@ -185,7 +185,7 @@ impl Database {
     ) -> Result<Vec<Vec<Row>>, StoreError> {
         let _place = self.place().await?;
         let connection = self.connections.take().await?;
-        let asked = timeout(LOOK_MAX, transact(&connection, opening, &statements)).await;
+        let asked = timeout(LOOK_MAX, transact(&connection.client, opening, &statements)).await;
         let asked = asked.map_err(|_| StoreError::Away("the database does not answer".into()))?;
         let answers = asked.map_err(|error| statement_error(&error))?;
         connection.give_back();
@@ -411,6 +411,7 @@ impl Database {
     ) -> Result<(Option<String>, bool), StoreError> {
         let connection = self.connections.take_new().await?;
         let row = connection
+            .client
             .query_typed_one(
                 "SELECT pg_xact_status($1::text::xid8), extract(epoch FROM pg_postmaster_start_time())::text",
                 &[(&transaction, Type::TEXT)],
@@ -430,6 +431,7 @@ impl Database {
         for (feed, known) in moved {
             let no = i32::try_from(feed.0).unwrap_or(i32::MAX);
             let rows = connection
+                .client
                 .query_typed("SELECT rev FROM feeds WHERE no = $1", &[(&no, Type::INT4)])
                 .await
                 .map_err(|error| statement_error(&error))?;
