@@ -2,6 +2,7 @@
 //! not seen. Not what is done in them.
 
 use super::{
+    active_readers::ActiveReaders,
     connections::{CONNECTIONS_MAX, Connections},
     fault::{DatabaseFault, is_full_disk, statement_error},
     kept_connection::{LOOK_MAX, transact},
@@ -111,6 +112,8 @@ pub(super) struct Database {
     is_closed: AtomicBool,
     /// The seat among others; `None` for a process that serves the database alone.
     pub(super) seat: Option<Arc<NodeSeat>>,
+    /// The readers that polls tell of.
+    pub(super) active_readers: ActiveReaders,
     /// Round trips of transactions.
     #[cfg(test)]
     pub(super) round_trips: std::sync::atomic::AtomicU64,
@@ -155,6 +158,7 @@ impl Database {
             ended_uncleanly: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             seat,
+            active_readers: ActiveReaders::default(),
             #[cfg(test)]
             round_trips: std::sync::atomic::AtomicU64::new(0),
         }
@@ -293,6 +297,7 @@ impl Database {
                 moves_catalog: Cell::new(false),
                 moves_accounts: Cell::new(false),
                 moves_sealed: Cell::new(false),
+                moves_readers: Cell::new(false),
             };
             let worked = work(&writing);
             // In another epoch neither an answer nor an error of it means anything.
@@ -316,8 +321,12 @@ impl Database {
             let (now, transaction, server) =
                 (writing.now()?, writing.transaction()?, writing.server()?);
             let records_clock = writing.records_clock.get();
+            let moves_readers = writing.moves_readers.get();
             let moved = writing.moved()?;
             let committed = session.commit();
+            if moves_readers {
+                self.active_readers.note_change();
+            }
             let fault = session.fault();
             #[cfg(test)]
             self.round_trips
@@ -644,6 +653,7 @@ pub(super) struct DatabaseWriting<'s> {
     moves_catalog: Cell<bool>,
     moves_accounts: Cell<bool>,
     moves_sealed: Cell<bool>,
+    moves_readers: Cell<bool>,
 }
 
 impl DatabaseWriting<'_> {
@@ -676,6 +686,11 @@ impl DatabaseWriting<'_> {
     /// Remembers that sealed rows were written or removed.
     pub(super) fn move_sealed(&self) {
         self.moves_sealed.set(true);
+    }
+
+    /// Remembers that subscriptions or their positions were written or removed.
+    pub(super) fn move_readers(&self) {
+        self.moves_readers.set(true);
     }
 
     /// The feeds and lists that it moves.

@@ -3,13 +3,21 @@
 
 use super::statement::SqlStatement;
 use std::collections::HashMap;
-use tokio_postgres::{Client, Error, Statement};
+use tokio_postgres::{Client, Statement, types::Type};
 
 /// The prepared statements of a connection, by their text.
 pub(super) struct PreparedStatements {
     /// Statements at most. What has no room is sent with its text.
     room: usize,
-    by_text: HashMap<String, Statement>,
+    by_text: HashMap<String, Option<Statement>>,
+    /// Statements that were sent with their text, for the next time.
+    wanted: Vec<SqlText>,
+}
+
+/// A statement without values.
+struct SqlText {
+    text: String,
+    kinds: Vec<Type>,
 }
 
 impl PreparedStatements {
@@ -18,40 +26,40 @@ impl PreparedStatements {
         Self {
             room,
             by_text: HashMap::new(),
+            wanted: Vec::new(),
         }
     }
 
-    /// Prepares those of the statements that are new and have room, one after the other: a text is
-    /// prepared once.
-    ///
-    /// Errors of the server as those of the statement itself.
-    pub(super) async fn prepare(
-        &mut self,
-        client: &Client,
-        statements: &[&SqlStatement],
-    ) -> Result<(), Error> {
-        for statement in statements {
-            let text = &*statement.sql;
-            if self.by_text.len() >= self.room {
-                return Ok(());
-            }
-            if self.by_text.contains_key(text) {
-                continue;
-            }
-            let types: Vec<_> = statement
-                .params
-                .iter()
-                .map(|param| param.kind.clone())
-                .collect();
-            let prepared = client.prepare_typed(text, &types).await?;
-            self.by_text.insert(text.to_owned(), prepared);
+    /// Prepares what was sent with its text. No transaction may be open: a statement may name a
+    /// table that is gone, and its failure would end the transaction.
+    pub(super) async fn prepare_wanted(&mut self, client: &Client) {
+        for SqlText { text, kinds } in self.wanted.drain(..) {
+            let prepared = client.prepare_typed(&text, &kinds).await.ok();
+            self.by_text.insert(text, prepared);
         }
-        Ok(())
+    }
+
+    /// Notes those of the statements that are not prepared and have room.
+    pub(super) fn note(&mut self, statements: &[&SqlStatement]) {
+        for statement in statements {
+            if self.by_text.len() + self.wanted.len() >= self.room {
+                return;
+            }
+            let text = &*statement.sql;
+            let is_wanted = self.wanted.iter().any(|wanted| wanted.text == text);
+            if !is_wanted && !self.by_text.contains_key(text) {
+                let kinds = statement.params.iter().map(|param| param.kind.clone());
+                self.wanted.push(SqlText {
+                    text: text.to_owned(),
+                    kinds: kinds.collect(),
+                });
+            }
+        }
     }
 
     /// The prepared form of a statement, if there is one.
     pub(super) fn of(&self, statement: &SqlStatement) -> Option<&Statement> {
-        let prepared = self.by_text.get(&*statement.sql)?;
+        let prepared = self.by_text.get(&*statement.sql)?.as_ref()?;
         let kinds = statement.params.iter().map(|param| &param.kind);
         // The same text may be asked with parameters of other types.
         prepared.params().iter().eq(kinds).then_some(prepared)

@@ -227,7 +227,10 @@ impl DatabaseSession {
         let mut connection = self.connection.borrow_mut();
         let PooledConnection { client, prepared } = &mut **connection;
         let sent = async {
-            prepared.prepare(client, &all).await?;
+            if opening.is_some() {
+                prepared.prepare_wanted(client).await;
+            }
+            prepared.note(&all);
             let asked = all.iter().map(|statement| async {
                 match prepared.of(statement) {
                     Some(prepared) => client.query(prepared, &statement.values()).await,
