@@ -36,8 +36,10 @@ use crate::{
     secret::{public_text, public_url},
     serve::{
         admin::{Insight, OperatorAnswer, OwnInsight, SubscriberCommand},
-        feed_range::{FEEDS_DEFAULT, FeedRange},
-        long_poll::Waiters,
+        feeds::{
+            list_range::{FEEDS_DEFAULT, FeedRange},
+            long_poll::Waiters,
+        },
     },
     store::{NodeStatus, Outage, Store, StoreError},
     xmpp::Component,

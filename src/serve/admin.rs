@@ -2,8 +2,8 @@
 //! Not for consumers.
 
 use super::{
-    feed_range::FeedRange,
-    validators::{AnswerValidators, tag_of},
+    answers::validators::{AnswerValidators, tag_of},
+    feeds::list_range::FeedRange,
 };
 use crate::{
     auth::commands::{AccountAnswer, AccountCommand},
