@@ -149,7 +149,7 @@ impl<'a> Worker<'a> {
         // Last: what was taken by one that could not be loaded would be lost for the next.
         worker.asked = AskedPolls {
             requests: poller.requests.take(),
-            looks: poller.looks.take(),
+            looks: poller.looks.wanted.take(),
         };
         Ok(worker)
     }
