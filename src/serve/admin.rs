@@ -213,7 +213,8 @@ impl Admin {
         &self,
         insight: &I,
         method: &Method,
-        (path, query): (&str, &str),
+        path: &str,
+        query: &str,
     ) -> AdminAnswer {
         match (method.as_str(), path) {
             ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
@@ -247,7 +248,7 @@ impl Admin {
         query: &str,
     ) -> AdminAnswer {
         if OWN_PATHS.contains(&path) {
-            return self.own_answer(&**insight, method, (path, query)).await;
+            return self.own_answer(&**insight, method, path, query).await;
         }
         if let Some(command) = AccountCommand::read(method, path, query) {
             return match command {

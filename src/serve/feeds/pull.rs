@@ -371,9 +371,8 @@ impl<'a> PullAnswer<'a> {
     /// The links, and what the choice of representation depended on.
     fn link(&self, headers: &mut HeaderMap) {
         let (view, representation) = (self.reading.view(), self.reading.representation());
-        let view = (view.order, &view.filter);
         let site = self.asked.site();
-        let link = site.link_header(self.name, representation, view);
+        let link = site.link_header(self.name, representation, view.order, &view.filter);
         set(headers, LINK, link);
         // T-3.
         let is_delta_wanted = delta::is_wanted(&self.asked.request.headers);
