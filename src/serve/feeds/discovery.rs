@@ -24,7 +24,7 @@ use crate::{
     },
     serve::answers::{
         accept,
-        refusal::Refusal,
+        refusal::{PAGE_POLICY, Refusal},
         validators::{AnswerValidators, tag_of},
     },
 };
@@ -105,13 +105,7 @@ pub(crate) async fn outline_of(
 
 /// A list as OPML.
 async fn outlined(asked: &AdmittedRequest<'_>, list: &List<'_>) -> Response {
-    let mut response = Response::default();
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static(render::list::OPML_TYPE),
-    );
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    let response = empty_of(render::list::OPML_TYPE, "accept-encoding");
     validated(asked, response, render::list::opml(list)).await
 }
 
@@ -306,15 +300,17 @@ pub(crate) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Res
 
 /// The description of our HTTP side for programs.
 pub(crate) async fn openapi(asked: &AdmittedRequest<'_>) -> Response {
+    let response = empty_of(render::openapi::CONTENT_TYPE, "accept-encoding");
+    validated(asked, response, render::openapi::document(asked.site())).await
+}
+
+/// An answer without its body yet.
+fn empty_of(media_type: &'static str, vary: &'static str) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static(render::openapi::CONTENT_TYPE),
-    );
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    let body = render::openapi::document(asked.site());
-    validated(asked, response, body).await
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(VARY, HeaderValue::from_static(vary));
+    response
 }
 
 /// The answer in the coding that the consumer prefers, with validators made of its bytes and of the
@@ -388,13 +384,11 @@ impl AnswerForm {
                 render::jsonp::wrap(name, JSON, &body),
             ),
         };
-        let mut response = Response::default();
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+        let mut response = empty_of(media_type, "accept, accept-encoding");
         if let Self::Page = self {
-            let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
-            headers.insert(CONTENT_SECURITY_POLICY, policy);
+            response
+                .headers_mut()
+                .insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
         }
         validated(asked, response, body).await
     }
