@@ -393,7 +393,7 @@ where
                 }
                 Desk::Elsewhere(own, _) if OWN_PATHS.contains(&path) => {
                     admin
-                        .own_answer(&**own, request.method(), (path, query))
+                        .own_answer(&**own, request.method(), path, query)
                         .await
                 }
                 Desk::Elsewhere(_, relay) => return Ok(handed_on(relay, request, body).await),

@@ -2,7 +2,7 @@
 
 use super::{Worker, hinted_polls::Hint};
 use crate::{
-    feed::{archive::ArchiveWalk, record::FeedNo, schedule::PollState, stamp::Stamp},
+    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
     ingest::{
         FeedSpec,
         checks::Checked,

@@ -1,6 +1,6 @@
 //! The start of a job that is due: may it begin, at which hosts, and with what; not which are due.
 
-use super::Worker;
+use super::{Worker, hinted_polls::Hint};
 use crate::{
     feed::{archive::ArchiveWalk, stamp::Stamp},
     ingest::{
