@@ -179,7 +179,7 @@ type AnswerToKeep = BoxFuture<'static, Result<Response, Infallible>>;
 
 /// A service behind a memory of its answers.
 #[derive(Clone, Debug)]
-pub(super) struct Remembering<S> {
+pub(crate) struct Remembering<S> {
     inner: S,
     memory: AnswerMemory,
 }

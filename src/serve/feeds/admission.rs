@@ -31,7 +31,7 @@ use std::{
 
 /// The sender of a request that is admitted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Caller {
+pub(crate) struct Caller {
     /// The principal; `None` where nobody needs to be known.
     pub(super) principal: Option<Principal>,
     /// The site below the secret by which the request came: its links work by themselves.
@@ -47,7 +47,7 @@ pub(super) struct Caller {
 
 /// A feed that a caller may read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AdmittedFeed {
+pub(crate) struct AdmittedFeed {
     /// The feed of the name.
     pub(crate) named: FeedNo,
     /// The feed that the caller reads under that name: the same, or a part of it (SF-131).
@@ -88,7 +88,7 @@ impl Caller {
 }
 
 /// A request that its caller may make, and what it is answered from.
-pub(super) struct AdmittedRequest<'a> {
+pub(crate) struct AdmittedRequest<'a> {
     pub(crate) context: &'a Arc<ServeContext>,
     pub(crate) request: &'a Parts,
     pub(crate) caller: Caller,

@@ -24,7 +24,7 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 
 /// A state of a view that the consumer holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DeltaBase {
+pub(crate) struct DeltaBase {
     /// The newest T of that state.
     pub(super) last_t: Stamp,
     /// Its tag, as the consumer sent it; `Delta-Base` of the answer.

@@ -41,7 +41,7 @@ pub struct Waiters {
 
 /// A place of one request; dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct WaiterPlace {
+pub(crate) struct WaiterPlace {
     _place: OwnedSemaphorePermit,
     client: Option<(IpAddr, Taken<IpAddr>)>,
     feed: (FeedNo, Taken<FeedNo>),

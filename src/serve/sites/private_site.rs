@@ -114,7 +114,7 @@ const ADDRESS_NAMES: [&str; 14] = [
 ];
 
 /// The guard of private feeds, for the answer to one request.
-pub(super) struct FeedGuard {
+pub(crate) struct FeedGuard {
     /// True where all feeds of the site are private.
     is_of_site: bool,
     is_head: bool,
