@@ -2,7 +2,9 @@
 //! that is somebody else's or goes away. Each test that cuts connections has a server of its own.
 
 use super::{
-    Connections, DatabaseTime, Postgres, address, database::Outcome, node_seat::KnownHead,
+    Connections, DatabaseTime, Postgres, address,
+    database::{Outcome, SERVER},
+    node_seat::KnownHead,
 };
 use crate::{
     clock::{Clock as _, Manual},
@@ -15,6 +17,10 @@ use crate::{
         },
         database_url::DatabaseUrl,
     },
+};
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
 };
 use std::{
     io::{Read as _, Write as _},
@@ -107,7 +113,7 @@ async fn the_number_of_a_transaction_proves_nothing_after_the_server_began_anew(
         ..there
     };
     let committed = server.ask("SELECT pg_current_xact_id()");
-    let began = server.ask("SELECT extract(epoch FROM pg_postmaster_start_time())::text");
+    let began = server.ask(&format!("SELECT {SERVER}"));
     let told = |server: &str, moved: &[KnownHead]| {
         let moved: Vec<_> = moved.iter().map(|known| (feed.no, *known)).collect();
         on_a_thread(|| store.database.outcome(&committed, server, &moved))
@@ -116,6 +122,18 @@ async fn the_number_of_a_transaction_proves_nothing_after_the_server_began_anew(
     assert_eq!(told("another time", &[there]), Outcome::Committed);
     assert_eq!(told("another time", &[lost]), Outcome::Aborted);
     assert_eq!(told("another time", &[]), Outcome::Unknown);
+    // It begins anew with the same process when one of those below it dies.
+    let process =
+        server.ask("SELECT pid FROM pg_stat_activity WHERE application_name = 'everfeed' LIMIT 1");
+    let postmaster = "SELECT pg_postmaster_start_time()";
+    let before = server.ask(postmaster);
+    signal::kill(Pid::from_raw(process.parse().unwrap()), Signal::SIGKILL).unwrap();
+    until("it is there again", async || {
+        matches!(told(&began, &[lost]), Outcome::Aborted)
+    })
+    .await;
+    assert_eq!(server.ask(postmaster), before);
+    assert_eq!(told(&began, &[there]), Outcome::Committed);
 }
 
 #[tokio::test]

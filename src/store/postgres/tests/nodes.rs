@@ -299,8 +299,19 @@ async fn the_one_that_works_answers_questions_each_at_most_once() {
     assert!(answer.unwrap_err().is_away());
     // Nobody answers in time.
     let late = asked.ask(Bytes::from("late"), Duration::from_millis(300));
-    assert!(late.await.unwrap_err().is_away());
+    let told = late.await.unwrap_err();
+    assert!(matches!(told, StoreError::OutcomeUnknown(_)), "{told}");
     assert_eq!(questions.recv().await.unwrap().words, "late");
+    // The one that took it dies, and another one works.
+    let lost = asked.ask(Bytes::from("lost"), SOON);
+    let dying = async {
+        let taken = questions.recv().await.unwrap();
+        execute(&database, "UPDATE questions SET taken = 0");
+        taken
+    };
+    let (told, _taken) = tokio::join!(lost, dying);
+    let told = told.unwrap_err();
+    assert!(told.to_string().contains("works no more"), "{told}");
     // The one that works asks itself, too.
     let itself = worker.nodes().unwrap();
     let answering = async {
