@@ -5,11 +5,12 @@ use crate::{
     auth::PrincipalId,
     edge::body::{PLAIN_TEXT, short_of},
     feed::record::FeedNo,
-    store::Store,
+    store::{Store, StoreError},
 };
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header::RETRY_AFTER};
 use std::{net::IpAddr, sync::Arc, time::Duration};
+use thiserror::Error;
 use tokio::time::timeout;
 
 mod letter;
@@ -48,7 +49,15 @@ impl Relay {
         self.ask(&letter, HUB_MAX).await.unwrap_or_else(|why| {
             // Strangers need not know what is behind us.
             tracing::warn!("A request to the hub could not be handed on: {why}");
-            away("the hub cannot be reached now; try again after the time in Retry-After")
+            away(match why {
+                Unanswered::NotDone(_) => {
+                    "the hub cannot be reached now; try again after the time in Retry-After"
+                }
+                Unanswered::MayBeDone(_) => {
+                    "the hub did not answer in time. The request may have been done; to send it \
+                     again after the time in Retry-After does no harm"
+                }
+            })
         })
     }
 
@@ -60,7 +69,7 @@ impl Relay {
         // A question is taken back, too, and a store that stands still takes its time for that.
         let asked = timeout(STATUS_MAX, self.ask(&letter, STATUS_MAX)).await;
         let late = || format!("it did not answer within {} s", STATUS_MAX.as_secs());
-        let answer = asked.map_err(|_| late())??;
+        let answer = asked.map_err(|_| late())?.map_err(|why| why.to_string())?;
         serde_json::from_slice(answer.body()).map_err(|_| text_of(&answer))
     }
 
@@ -92,13 +101,34 @@ impl Relay {
         })
     }
 
-    async fn ask(&self, letter: &Letter, within: Duration) -> Result<Response<Bytes>, String> {
+    async fn ask(&self, letter: &Letter, within: Duration) -> Result<Response<Bytes>, Unanswered> {
         let Some(nodes) = self.0.nodes() else {
-            return Err("this one does not work yet, or not any more".to_owned());
+            let why = "this one does not work yet, or not any more";
+            return Err(Unanswered::NotDone(why.to_owned()));
         };
-        let words = nodes.ask(letter.words(), within).await;
-        let words = words.map_err(|error| error.to_string())?;
-        read_reply(&words).ok_or_else(|| "it is of another version".to_owned())
+        let words = nodes.ask(letter.words(), within).await?;
+        let other = || Unanswered::MayBeDone("it is of another version".to_owned());
+        read_reply(&words).ok_or_else(other)
+    }
+}
+
+/// The reason for which no answer came.
+#[derive(Debug, Error)]
+enum Unanswered {
+    /// Nothing was done, and nothing will be.
+    #[error("{0}")]
+    NotDone(String),
+    /// Nobody knows.
+    #[error("{0}. It may have been done: look before you repeat what adds something each time")]
+    MayBeDone(String),
+}
+
+impl From<StoreError> for Unanswered {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::OutcomeUnknown(why) => Self::MayBeDone(why),
+            error => Self::NotDone(error.to_string()),
+        }
     }
 }
 

@@ -304,7 +304,7 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
     }
     if let Some((at, agreed)) = &item.corrected {
         lines.push(format!(
-            "  one post under two ids: at {at} another entry stood in its place, between the same neighbours, with its text and its {}",
+            "  one post under two ids: at {at} another entry stood in its place, between the same neighbours, with its text {}",
             tame(agreed)
         ));
     }
@@ -587,7 +587,7 @@ mod tests {
         let told = Explanation {
             item: Some(ExplainedItem {
                 churn: Some(churn),
-                corrected: Some(("now".into(), "date".into())),
+                corrected: Some(("now".into(), "and its date".into())),
                 ..ExplainedItem::default()
             }),
             ..Explanation::default()

@@ -32,8 +32,8 @@ pub enum Remedy {
     TriesAgain,
     /// The store tries again by itself, and cannot read meanwhile.
     OpensAgain,
-    /// The store tries again by itself, and cannot read meanwhile. It is kept elsewhere: another
-    /// process would not reach it either.
+    /// The store tries again by itself, and reads what it can meanwhile. It is kept elsewhere: another
+    /// process would not do better.
     ComesBack,
     /// Another file is at the path of the store by now: only a new process can take it up.
     Restart,

@@ -93,7 +93,7 @@ pub struct NodeFace {
 pub enum NodeRequest {
     /// Tells the others who this one is. `Schema` where a living one disagrees with it.
     Introduce(NodeFace, oneshot::Sender<Result<(), StoreError>>),
-    /// Asks the process that works. `Away` when no answer came within that time.
+    /// Asks the process that works (see [`Nodes::ask`]).
     Ask(Bytes, Duration, oneshot::Sender<Result<Bytes, StoreError>>),
     /// Tells of all processes.
     Status(oneshot::Sender<Result<NodesStatus, StoreError>>),
@@ -195,7 +195,8 @@ impl Nodes {
         .await
     }
 
-    /// Asks the process that works. `Away` when no answer came within that time.
+    /// Asks the process that works. `Away` when no answer came within that time, and nothing was
+    /// done; `OutcomeUnknown` when it may have been done.
     pub async fn ask(&self, words: Bytes, within: Duration) -> Result<Bytes, StoreError> {
         request(&self.requests, |answer| {
             NodeRequest::Ask(words, within, answer)

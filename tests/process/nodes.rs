@@ -13,6 +13,7 @@ mod fence;
 mod figures;
 mod mirrors;
 mod proxy;
+mod versions;
 
 use crate::kill::{
     blogs::Blogs,
@@ -24,6 +25,7 @@ use checks::{too_soon, unexcused};
 use cluster::{Cluster, NODES, node_of, on_all};
 use deeds::{Deeds, Done, PRIVATE, opens};
 use faults::Campaign;
+use http::Method;
 use mirrors::{RovingMirror, Way};
 use std::{
     collections::BTreeMap,
@@ -31,8 +33,10 @@ use std::{
     time::{Duration, Instant},
 };
 use testkit::{
+    client::{Answer, ask},
+    postgres::PostgresServer,
     publisher::{Publisher, rss},
-    wait::GLANCE,
+    wait::{GLANCE, until},
 };
 use tokio::time::sleep;
 
@@ -72,12 +76,8 @@ async fn nothing_is_lost_whichever_node_or_line_fails() {
     println!("{faults} faults, EVERFEED_SEED={seed}");
     let mut world = World::start(seed).await;
     let mirrors = world.follow();
+    world.subscribe().await;
     let names: Vec<_> = world.blogs.names().map(str::to_owned).collect();
-    for (node, name) in names.iter().enumerate() {
-        let callback = world.subscriber.callback(name);
-        let reader = &world.cluster.nodes[node % NODES].reader;
-        reader.subscribe(name, &callback).await;
-    }
     for fault in 0..faults {
         world.campaign.pause(&mut world.cluster).await;
         let worker = worker(&world.blogs);
@@ -116,12 +116,17 @@ fn worker(blogs: &Blogs) -> usize {
 
 impl World {
     async fn start(seed: u64) -> Self {
-        let blogs = Arc::new(Blogs::start(FEEDS, seed).await);
+        Self::on(PostgresServer::start, Blogs::start(FEEDS, seed).await, seed).await
+    }
+
+    /// These blogs on this database.
+    async fn on(server: fn() -> PostgresServer, blogs: Blogs, seed: u64) -> Self {
+        let blogs = Arc::new(blogs);
         let subscriber = Arc::new(Subscriber::start().await);
         let quiet = Publisher::of(|_| rss(3)).await;
         let quiet_url = quiet.url("/rss.xml");
         let private = testkit::place::feed(PRIVATE, &quiet_url, "access = \"private\"");
-        let cluster = Cluster::start(&(blogs.settings() + &private)).await;
+        let cluster = Cluster::on(server, &(blogs.settings() + &private)).await;
         Self {
             deeds: Deeds::new(&cluster, &subscriber, &quiet_url),
             campaign: Campaign::new(seed),
@@ -139,6 +144,29 @@ impl World {
         let all = roving.chain([(first, Way::LongPoll), (first, Way::Stream)]);
         all.map(|(name, way)| RovingMirror::start(&self.cluster.nodes, name, way))
             .collect()
+    }
+
+    /// Subscribes to each feed, at one node after the other.
+    async fn subscribe(&self) {
+        for (node, name) in self.blogs.names().enumerate() {
+            let callback = self.subscriber.callback(name);
+            let reader = &self.cluster.nodes[node % NODES].reader;
+            reader.subscribe(name, &callback).await;
+        }
+    }
+
+    /// Waits until each feed is polled once more.
+    async fn is_polled(&self) {
+        let now = Instant::now();
+        until("all feeds are polled", async || self.polled_since(now) > 0).await;
+    }
+
+    /// The answer of a node to the operator.
+    async fn operator(&self, node: usize, method: Method, path: &str, body: &str) -> Answer {
+        let place = &self.cluster.nodes[node].place;
+        let headers = [("content-type", "application/json")];
+        let answer = ask(place.operator, method, path, &headers, body).await;
+        answer.expect("it answers")
     }
 
     /// Waits until each feed has been polled since then, while faults heal.

@@ -164,7 +164,8 @@ pub const fn part(part: EntryPart) -> &'static str {
 /// Agreement beside its text and its place that makes a corrected post one.
 pub const fn agreement(agreement: Agreement) -> &'static str {
     match agreement {
-        Agreement::Date => "date",
-        Agreement::Title => "title",
+        Agreement::Date => "and its date",
+        Agreement::Title => "and its title",
+        Agreement::Place => "in a feed without dates",
     }
 }

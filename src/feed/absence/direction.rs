@@ -29,7 +29,7 @@ pub(crate) enum NewestEnd {
 /// Insertions in a row at one end that tell where the newest stand.
 const INSERTS_MIN: i8 = 2;
 
-/// Documents in a row of which nobody knows the direction that say that there is none.
+/// Documents in a row with dates of which nobody knows the direction that say that there is none.
 const LOST_MIN: u8 = 2;
 
 /// Posts that a blog pins to the head of its feed, at most.
@@ -66,9 +66,11 @@ impl Direction {
         (next, ascends)
     }
 
-    /// True when no end is known to be the newest, and it was no accident of one document.
-    pub(super) fn is_lost(self) -> bool {
-        self.unknown >= LOST_MIN
+    /// True when no end is known to be the newest. With dates it may be an accident of one document;
+    /// without them one that says so has a new entry between others.
+    pub(super) fn is_lost(self, seen: &[ShownItem]) -> bool {
+        let is_undated = seen.iter().all(|place| place.dated.is_none());
+        self.unknown >= if is_undated { 1 } else { LOST_MIN }
     }
 
     pub(super) fn is_known(self) -> bool {

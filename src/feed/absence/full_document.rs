@@ -99,8 +99,8 @@ impl AbsenceState {
         memory.documents.unstable = 0;
         memory.departures.settle(&view.shown);
         memory.departures.is_unordered &= !memory.documents.direction.is_known();
-        let is_blind =
-            rule == AbsenceRule::Bracket { decides: false } && memory.documents.direction.is_lost();
+        let is_blind = rule == AbsenceRule::Bracket { decides: false }
+            && memory.documents.direction.is_lost(seen);
         let missed = view.missed(self, seen, rule);
         let fresh: Vec<usize> = missed
             .iter()

@@ -34,7 +34,8 @@ pub struct Revivals {
 }
 
 /// Seconds for which every document must show a post again that an old one showed first.
-// Limit: where every second answer is old, all of an hour may be, before a return has shown it.
+// Limit: where every second answer is old and no page tells, all of an hour may be, before a return
+// has shown it.
 const AGREE_SECS: u64 = 3600;
 
 /// The same where missing items come back, as they do when an old copy is given by turns: an hour
@@ -108,6 +109,7 @@ pub struct RevivalCheck<'a> {
     wait_secs: u64,
     now: Stamp,
     waiting: Vec<(ItemId, Stamp)>,
+    to_ask: Vec<ItemId>,
 }
 
 impl Revivals {
@@ -127,6 +129,7 @@ impl Revivals {
             wait_secs: self.wait_secs(recurrence, now),
             now,
             waiting: Vec::new(),
+            to_ask: Vec::new(),
         }
     }
 
@@ -140,6 +143,20 @@ impl Revivals {
     pub fn waits_since(&self, id: ItemId) -> Option<Stamp> {
         let is_it = |row: &&(ItemId, Stamp)| row.0 == id;
         self.waiting.iter().find(is_it).map(|(_, since)| *since)
+    }
+
+    /// Takes in that the page of a deleted item is not there while documents show it again: they are
+    /// old.
+    pub(crate) fn refute(&mut self, id: ItemId, now: Stamp) {
+        if self.waits_since(id).is_some() {
+            self.count_refuted(now);
+        }
+    }
+
+    fn count_refuted(&mut self, now: Stamp) {
+        let is_recent = now.secs_since(self.refuted_at) < REFUTED_LASTS_SECS;
+        let before = if is_recent { self.refuted } else { 0 };
+        (self.refuted, self.refuted_at) = (before.saturating_add(1), now);
     }
 
     fn wait_secs(&self, recurrence: &Recurrence, now: Stamp) -> u64 {
@@ -176,6 +193,10 @@ impl RevivalCheck<'_> {
         if is_agreed {
             return false;
         }
+        // While one document is as good as another, the next may be as old as this one.
+        if since.is_none() && self.wait_secs == AGREE_SECS {
+            self.to_ask.push(item.id);
+        }
         if self.waiting.len() < WAITING_MAX {
             self.waiting.push((item.id, since.unwrap_or(self.now)));
         }
@@ -198,6 +219,11 @@ impl RevivalCheck<'_> {
         !is_old && (is_new || !is_of_page)
     }
 
+    /// The items that begin to wait, and whose pages tell sooner than documents if they are back.
+    pub fn to_ask(&self) -> &[ItemId] {
+        &self.to_ask
+    }
+
     /// The state from now on; `shown` are all items of the document.
     pub fn after(self, shown: &HashSet<ItemId>) -> Revivals {
         let mut next = self.before.clone();
@@ -206,13 +232,7 @@ impl RevivalCheck<'_> {
         }
         let is_lacked = |row: &(ItemId, Stamp)| !shown.contains(&row.0);
         if self.before.waiting.iter().any(is_lacked) {
-            let is_recent = self.now.secs_since(next.refuted_at) < REFUTED_LASTS_SECS;
-            next.refuted = if is_recent {
-                next.refuted.saturating_add(1)
-            } else {
-                1
-            };
-            next.refuted_at = self.now;
+            next.count_refuted(self.now);
         }
         next.waiting = self.waiting;
         next.newest = next.newest.later(self.signs.dates);

@@ -119,7 +119,7 @@ impl<'a> Binder<'a> {
         let mut bound: HashMap<usize, BoundEntry<'a>> = chosen
             .filter_map(|(at, reading)| Some((at, self.bind_one(reading)?)))
             .collect();
-        self.rename(&mut bound, &seen.elsewhere);
+        self.rename(seen, &mut bound);
         if !seen.coverage.is_partial() {
             self.correct(seen, &mut bound);
         }
@@ -127,13 +127,19 @@ impl<'a> Binder<'a> {
     }
 
     /// Gives entries that would be new the items that they are under another id.
-    fn rename(&mut self, bound: &mut HashMap<usize, BoundEntry<'a>>, elsewhere: &HashSet<ItemId>) {
+    fn rename(&mut self, seen: &Observation, bound: &mut HashMap<usize, BoundEntry<'a>>) {
         let unknown = self.unknown(bound);
         if unknown.is_empty() {
             return;
         }
-        let claimed: HashSet<ItemId> = self.claimed.union(elsewhere).copied().collect();
-        for (at, item) in renamed(self.known, &claimed, &unknown) {
+        let claimed: HashSet<ItemId> = self.claimed.union(&seen.elsewhere).copied().collect();
+        let last = self.known.window.entries.iter();
+        // A part of the feed may be of any time.
+        let staying = match seen.coverage.is_partial() {
+            true => 0,
+            false => last.filter(|row| self.claimed.contains(&row.id)).count(),
+        };
+        for (at, item) in renamed(self.known, &claimed, staying, &unknown) {
             if let Some(bound) = bound.get_mut(&at) {
                 self.give(bound, item);
             }
@@ -155,8 +161,9 @@ impl<'a> Binder<'a> {
             }
         };
         let shown = seen.entries.iter().enumerate().filter_map(shown).collect();
-        let last = &self.known.window.absence.items;
-        let beside = DocumentNeighbours::new(last, shown, &seen.elsewhere);
+        let last = &self.known.window.absence;
+        let pins = last.documents.direction.pins.into();
+        let beside = DocumentNeighbours::new(&last.items, pins, shown, &seen.elsewhere);
         for (at, item, agreement) in corrected(self.known, &beside, seen, &unknown) {
             if let Some(bound) = bound.get_mut(&at) {
                 self.give(bound, item);

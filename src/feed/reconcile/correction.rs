@@ -1,7 +1,7 @@
 //! Posts that their publisher corrected in their places, so that fewer witnesses agree than a rename
-//! needs: title and address, address and date, or the address where there are no dates. The text
-//! must be long and of the post alone, and the new entry must stand where the old one vanished; not
-//! the choice by witnesses alone, which is `rename`'s.
+//! needs: title and address, address and date, or title and address where there are no dates. The
+//! text must be long and of the post alone, and the new entry must stand where the old one vanished;
+//! not the choice by witnesses alone, which is `rename`'s.
 
 use super::{Known, Observation, ObservedEntry, dated, rename::UnknownEntry, witnesses};
 use crate::feed::{
@@ -9,7 +9,7 @@ use crate::feed::{
     item::{Item, ItemId, Witnesses},
     stamp::Stamp,
 };
-use everfeed_adapters::{Digest, Entry, platforms::Profile};
+use everfeed_adapters::{Digest, Entry, Text, platforms::Profile};
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
@@ -35,18 +35,21 @@ pub enum Agreement {
     Date,
     /// The title: address and date may differ.
     Title,
+    /// Nothing, between two neighbours that stay, in a feed without dates of publication.
+    Place,
 }
 
 /// Letters and digits that a text must have to be a post's own, about twenty-five words: what is
 /// shorter comes again in other posts (a caption, a sponsor's line, "Open thread").
 const OWN_LETTERS_MIN: usize = 120;
 
-/// Bytes of a title that is looked for in the text of its entry: a shorter one stands everywhere.
-const TITLE_BYTES_MIN: usize = 8;
+/// Bytes of a title or an address that is looked for in the text of its entry: a shorter one stands
+/// everywhere.
+const OWN_BYTES_MIN: usize = 8;
 
-/// Difference of two dates, in seconds, with which one that stands first or last may still have been
-/// corrected. A new issue of a series takes the first place of the one before, too, and no series
-/// has two issues within half a day of each other and one text.
+/// Difference of two dates, in seconds, with which one may have been corrected that stands first or
+/// last, or is the newest of all. A new issue of a series takes the place of the one before, too, and
+/// no series has two issues within half a day of each other and one text.
 const MOVED_AT_END_SECS: u64 = 12 * 3600;
 
 /// Corrections that are remembered for `explain` at most, and for how long in seconds.
@@ -66,17 +69,23 @@ enum Neighbours {
 pub(super) struct DocumentNeighbours {
     vanished: HashMap<ItemId, Neighbours>,
     new: HashMap<usize, Neighbours>,
+    /// The place at which new posts enter: first, or behind what is pinned there.
+    entrance: Option<Neighbours>,
     /// The items and entries of each date, in seconds.
     dates: HashMap<i64, HashSet<ItemId>>,
+    /// The latest date of the remembered window, in seconds.
+    newest: Option<i64>,
     /// The ids of the entries, by where they stand.
     ids: HashMap<usize, ItemId>,
 }
 
 impl DocumentNeighbours {
-    /// `last` is the remembered window, with what is missed at its old place; `shown` are the
-    /// entries of the document in order: where it stands, id and date.
+    /// `last` is the remembered window, newest first, with what is missed at its old place; `pins`
+    /// are the entries that stay before new ones; `shown` are the entries of the document in order:
+    /// where it stands, id and date.
     pub(super) fn new(
         last: &[WindowItem],
+        pins: usize,
         shown: Vec<(usize, ItemId, Option<i64>)>,
         elsewhere: &HashSet<ItemId>,
     ) -> Self {
@@ -90,6 +99,8 @@ impl DocumentNeighbours {
             }
         }
         let vanished = neighbours(last.iter().map(|row| (row.id, row.id)), &now);
+        let stay = last.iter().map(|row| row.id).filter(|id| now.contains(id));
+        let stay: Vec<ItemId> = stay.collect();
         let new = neighbours(shown.iter().map(|(at, id, _)| (*at, *id)), &before);
         Self {
             vanished: vanished
@@ -97,6 +108,8 @@ impl DocumentNeighbours {
                 .filter(|(id, _)| !elsewhere.contains(id))
                 .collect(),
             new: new.into_iter().collect(),
+            entrance: place(&stay, pins),
+            newest: last.iter().filter_map(|row| row.dated).map(secs).max(),
             dates,
             ids: shown.into_iter().map(|(at, id, _)| (at, id)).collect(),
         }
@@ -116,20 +129,22 @@ fn neighbours<K>(
             lone.push((name, stay.len()));
         }
     }
-    let place = |above: usize| match (above.checked_sub(1), above < stay.len()) {
-        (Some(before), true) => Some(Neighbours::Both(
-            stay[before].min(stay[above]),
-            stay[before].max(stay[above]),
-        )),
-        (None, _) => Some(Neighbours::OneSide(*stay.first()?, *stay.get(1)?)),
-        (Some(last), false) => Some(Neighbours::OneSide(
-            stay[last],
-            *stay.get(last.checked_sub(1)?)?,
-        )),
-    };
     lone.into_iter()
-        .filter_map(|(name, above)| Some((name, place(above)?)))
+        .filter_map(|(name, above)| Some((name, place(&stay, above)?)))
         .collect()
+}
+
+/// The place behind so many of the entries that stay; `None` where fewer than two stay.
+fn place(stay: &[ItemId], above: usize) -> Option<Neighbours> {
+    let (before, behind) = stay.split_at_checked(above)?;
+    match (before, behind) {
+        ([.., before], [behind, ..]) => {
+            Some(Neighbours::Both(*before.min(behind), *before.max(behind)))
+        }
+        ([.., second, last], []) => Some(Neighbours::OneSide(*last, *second)),
+        ([], [first, second, ..]) => Some(Neighbours::OneSide(*first, *second)),
+        _ => None,
+    }
 }
 
 // Decides: Is a new entry a post that was corrected in its place?
@@ -175,7 +190,12 @@ pub(super) fn corrected(
             |(other, of, _): &&(usize, &Arc<Item>, Agreement)| other == at || of.id == item.id;
         pairs.iter().filter(of_either).count() == 1
     };
-    let is_own = |(at, item, _): &(usize, &Arc<Item>, Agreement)| texts.are_own(item.id, *at);
+    let is_own = |(at, item, _): &(usize, &Arc<Item>, Agreement)| {
+        let given = seen.entries[*at].parsed().map(|parsed| &*parsed.entry);
+        let entries = item.entry().into_iter().chain(given);
+        let mut own = entries.filter_map(witnesses::main_text);
+        own.all(|text| texts.is_own(&text, item.id, *at))
+    };
     let found = pairs.iter().filter(|pair| is_only(pair) && is_own(pair));
     found
         .map(|(at, item, agreement)| (*at, Arc::clone(item), *agreement))
@@ -221,21 +241,11 @@ impl TextOwners {
         owners
     }
 
-    /// True when the texts of an item and of an entry are those of nothing else.
-    fn are_own(&self, id: ItemId, at: usize) -> bool {
-        let of_item = self.items.iter().filter(|(_, ids)| ids.contains(&id));
-        let of_entry = self
-            .entries
-            .iter()
-            .filter(|(_, places)| places.contains(&at));
-        let mut texts = of_item
-            .map(|(text, _)| text)
-            .chain(of_entry.map(|(text, _)| text));
-        texts.all(|text| {
-            let mut items = self.items.get(text).into_iter().flatten();
-            let mut entries = self.entries.get(text).into_iter().flatten();
-            items.all(|other| *other == id) && entries.all(|other| *other == at)
-        })
+    /// True when a text is of nothing but this item and this entry.
+    fn is_own(&self, text: &Digest, id: ItemId, at: usize) -> bool {
+        let mut items = self.items.get(text).into_iter().flatten();
+        let mut entries = self.entries.get(text).into_iter().flatten();
+        items.all(|other| *other == id) && entries.all(|other| *other == at)
     }
 }
 
@@ -255,25 +265,39 @@ fn agreement(
         let agrees = of_date.all(is_own) && have_one_text(old_entry, new_entry, profile);
         return agrees.then_some(Agreement::Date);
     }
+    let place = beside.new.get(&new.at)?;
+    let is_between = matches!(place, Neighbours::Both(..));
+    let may_be_corrected = match dates {
+        Some((was, is)) => {
+            let is_newest = beside.newest.is_none_or(|newest| is > newest);
+            (is_between && !is_newest) || was.abs_diff(is) < MOVED_AT_END_SECS
+        }
+        None => beside.entrance.as_ref() != Some(place),
+    };
+    if !may_be_corrected || !have_one_text(old_entry, new_entry, profile) {
+        return None;
+    }
     let given = Witnesses::of(new_entry);
-    let has_same_title = held.title.is_some() && held.title == given.title;
-    let moved_secs = dates.map_or(0, |(was, is)| was.abs_diff(is));
-    let is_between = matches!(beside.new.get(&new.at), Some(Neighbours::Both(..)));
-    let agrees = has_same_title
-        && (is_between || moved_secs < MOVED_AT_END_SECS)
-        && have_one_text(old_entry, new_entry, profile);
-    agrees.then_some(Agreement::Title)
+    if held.title.is_some() && held.title == given.title {
+        return Some(Agreement::Title);
+    }
+    let is_undated = held.published.is_none() && given.published.is_none();
+    (is_between && is_undated).then_some(Agreement::Place)
 }
 
-/// True when two entries have the same text from first to last, and it is long. Its title may stand
-/// in it, as some software puts it below.
+/// True when two entries have the same text from first to last, and it is long. Its title and its
+/// address may stand in it, as some software puts them below.
 fn have_one_text(held: &Entry, given: &Entry, profile: Option<&Profile>) -> bool {
     let own_text = |entry: &Entry| {
         let scrubbed = profile.map_or(Cow::Borrowed(entry), |by| by.scrub(entry));
         let text = witnesses::whole_text(&scrubbed)?;
-        let title = entry.title.as_ref().and_then(witnesses::title_of);
-        let title = title.filter(|title| title.len() >= TITLE_BYTES_MIN);
-        Some(title.map_or(text.clone(), |title| text.replace(&title, "")))
+        let address = entry.permalink().map(Text::plain);
+        let own = address
+            .iter()
+            .chain(&entry.title)
+            .filter_map(witnesses::title_of);
+        let own = own.filter(|own| own.len() >= OWN_BYTES_MIN);
+        Some(own.fold(text, |text, own| text.replace(&own, "")))
     };
     let (Some(held), Some(given)) = (own_text(held), own_text(given)) else {
         return false;

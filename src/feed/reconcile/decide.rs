@@ -13,7 +13,7 @@ use super::{
 use crate::feed::{
     absence::{
         AbsenceFindings, CheckResult, Coverage, Proof, ProofPolicy, ShownItem, WindowEvent,
-        archives::ArchiveSuspect, revival::DocumentSigns,
+        archives::ArchiveSuspect, recent_tombstone::RecentTombstone, revival::DocumentSigns,
     },
     item::{ItemId, KeyHash, Reason, plausible},
     moment::Moment,
@@ -159,7 +159,6 @@ pub fn reconcile(
         .collect();
     decisions.changes.extend(verdicts.tombstones(now));
     let before = known.window.absence.without(&verdicts.ended);
-    let revivals = revivals.after(&all_shown);
     let shown: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
     let is_missed =
         |missed: &&ArchiveSuspect| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
@@ -176,7 +175,15 @@ pub fn reconcile(
         .iter()
         .filter(|gone| !shown.contains(&gone.id))
         .cloned()
+        .map(|gone| match revivals.to_ask().contains(&gone.id) {
+            true => RecentTombstone {
+                next_at: now,
+                ..gone
+            },
+            false => gone,
+        })
         .collect();
+    let revivals = revivals.after(&all_shown);
     (decisions.coverage, decisions.missing) = (seen.coverage, before.lacked_by(&places));
     let policy = &ProofPolicy {
         modified_unseen: decisions.is_modified_unseen(seen),
@@ -240,6 +247,9 @@ pub fn recheck_tombstone(known: &Known, id: ItemId, said: CheckResult, now: Stam
             last.absence.recurrence.revive(id);
         } else {
             last.tombstones.extend(gone.asked(now));
+            if matches!(said, CheckResult::Gone | CheckResult::NotFound) {
+                last.absence.revivals.refute(id, now);
+            }
         }
     }
     decisions

@@ -263,11 +263,21 @@ fn entity_bytes(text: &str) -> usize {
     }
 }
 
-/// All letters and digits of an entry's text, content before summary.
+/// All letters and digits of the text that is an entry's own: the content if it says anything, else
+/// the summary.
 pub(super) fn whole_text(entry: &Entry) -> Option<String> {
+    Some(folded(main(entry)?.0, usize::MAX))
+}
+
+/// The same as it is compared with other texts.
+pub(super) fn main_text(entry: &Entry) -> Option<Digest> {
+    Some(main(entry)?.1)
+}
+
+fn main(entry: &Entry) -> Option<(&Text, Digest)> {
     let content = entry.content.as_ref().map(|body| &body.text);
-    let text = content.or(entry.summary.as_ref())?;
-    Some(folded(text, usize::MAX))
+    let mut texts = content.into_iter().chain(&entry.summary);
+    texts.find_map(|text| Some((text, digest_of(text)?)))
 }
 
 /// Bytes of the name of an entity at most.

@@ -2,8 +2,9 @@
 //! not seen. Not what is done in them.
 
 use super::{
+    active_readers::ActiveReaders,
     connections::{CONNECTIONS_MAX, Connections},
-    fault::{DatabaseFault, statement_error},
+    fault::{DatabaseFault, is_full_disk, statement_error},
     kept_connection::{LOOK_MAX, transact},
     node_seat::{KnownHead, MovedInCommit, NodeSeat, WakeUp},
     session::DatabaseSession,
@@ -44,14 +45,23 @@ const WRITING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
      SET LOCAL lock_timeout = '5s'; \
      SET LOCAL idle_in_transaction_session_timeout = '60s'";
 
-/// Its first statement: its number, by which its end is read back; the time; the epoch in force. What
-/// is answered is on disk, or further where the operator wants that.
-const HEADING: &str = "SELECT pg_current_xact_id()::text, \
-     (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
-     (SELECT number FROM meta WHERE name = 'epoch' FOR SHARE), \
-     set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-     WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true), \
-     extract(epoch FROM pg_postmaster_start_time())::text";
+/// The server as it began last, as an expression. After a crash of one of its processes it begins
+/// anew under the same number and time of its own, and counts from then on.
+pub(super) const SERVER: &str = "concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), \
+     extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))";
+
+/// Begins a transaction in which it is tried whether a change can be committed.
+pub(super) const TRYING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+     SET LOCAL lock_timeout = '5s'";
+
+/// The statements of it. They take as much room as an ordinary change, so that an outage does not end
+/// only to begin again, and leave nothing.
+const TRIED: [&str; 3] = [
+    "UPDATE meta SET number = number WHERE name = 'running'",
+    "INSERT INTO staging (feed, no, value) \
+     SELECT -1, n, convert_to(repeat('.', 1900), 'UTF8') FROM generate_series(1, 64) n",
+    "DELETE FROM staging WHERE feed = -1",
+];
 
 /// Times that a transaction is done, when it meets others or its connection breaks.
 const TRIES_MAX: u32 = 6;
@@ -102,6 +112,8 @@ pub(super) struct Database {
     is_closed: AtomicBool,
     /// The seat among others; `None` for a process that serves the database alone.
     pub(super) seat: Option<Arc<NodeSeat>>,
+    /// The readers that polls tell of.
+    pub(super) active_readers: ActiveReaders,
     /// Round trips of transactions.
     #[cfg(test)]
     pub(super) round_trips: std::sync::atomic::AtomicU64,
@@ -146,6 +158,7 @@ impl Database {
             ended_uncleanly: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             seat,
+            active_readers: ActiveReaders::default(),
             #[cfg(test)]
             round_trips: std::sync::atomic::AtomicU64::new(0),
         }
@@ -185,7 +198,7 @@ impl Database {
     ) -> Result<Vec<Vec<Row>>, StoreError> {
         let _place = self.place().await?;
         let connection = self.connections.take().await?;
-        let asked = timeout(LOOK_MAX, transact(&connection, opening, &statements)).await;
+        let asked = timeout(LOOK_MAX, transact(&connection.client, opening, &statements)).await;
         let asked = asked.map_err(|_| StoreError::Away("the database does not answer".into()))?;
         let answers = asked.map_err(|error| statement_error(&error))?;
         connection.give_back();
@@ -217,15 +230,22 @@ impl Database {
         ))
     }
 
-    /// The same, unless the database is known to be away.
+    /// Refuses what cannot be done while the database is away. One with a full disk is read.
+    fn refuse_while_away(&self, only_reads: bool) -> Result<(), StoreError> {
+        match &*lock(&self.outage) {
+            Some(Outage { cause, .. }) if !only_reads || !is_full_disk(cause) => {
+                Err(StoreError::Away(cause.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same. One that cannot be begun says that the database is away.
     fn begin(
         &self,
         opening: &'static str,
         heading: Option<SqlStatement>,
     ) -> Result<DatabaseSession, StoreError> {
-        if let Some(outage) = &*lock(&self.outage) {
-            return Err(StoreError::Away(outage.cause.clone()));
-        }
         self.session(opening, heading)
             .inspect_err(|error| self.note_outage(error))
     }
@@ -238,6 +258,7 @@ impl Database {
         let mut tries = 0;
         loop {
             tries += 1;
+            self.refuse_while_away(true)?;
             let session = self.begin(READING, None)?;
             let answer = work(&session);
             let fault = session.fault();
@@ -265,7 +286,8 @@ impl Database {
         loop {
             tries += 1;
             let last_committed = self.last_committed.load(Ordering::SeqCst);
-            let session = self.begin(WRITING, Some(SqlStatement::new(HEADING)))?;
+            self.refuse_while_away(false)?;
+            let session = self.begin(WRITING, Some(heading()))?;
             let writing = DatabaseWriting {
                 session: &session,
                 database: self,
@@ -275,6 +297,7 @@ impl Database {
                 moves_catalog: Cell::new(false),
                 moves_accounts: Cell::new(false),
                 moves_sealed: Cell::new(false),
+                moves_readers: Cell::new(false),
             };
             let worked = work(&writing);
             // In another epoch neither an answer nor an error of it means anything.
@@ -298,8 +321,12 @@ impl Database {
             let (now, transaction, server) =
                 (writing.now()?, writing.transaction()?, writing.server()?);
             let records_clock = writing.records_clock.get();
+            let moves_readers = writing.moves_readers.get();
             let moved = writing.moved()?;
             let committed = session.commit();
+            if moves_readers {
+                self.active_readers.note_change();
+            }
             let fault = session.fault();
             #[cfg(test)]
             self.round_trips
@@ -358,7 +385,7 @@ impl Database {
                 thread::sleep(FIRST_PAUSE * (1 << (tries - 1)));
                 Ok(())
             }
-            Some(DatabaseFault::Lost | DatabaseFault::NoRoom) => {
+            Some(DatabaseFault::Lost | DatabaseFault::NoRoom | DatabaseFault::Changed) => {
                 self.note_outage(&error);
                 Err(error)
             }
@@ -411,8 +438,9 @@ impl Database {
     ) -> Result<(Option<String>, bool), StoreError> {
         let connection = self.connections.take_new().await?;
         let row = connection
+            .client
             .query_typed_one(
-                "SELECT pg_xact_status($1::text::xid8), extract(epoch FROM pg_postmaster_start_time())::text",
+                &format!("SELECT pg_xact_status($1::text::xid8), {SERVER}"),
                 &[(&transaction, Type::TEXT)],
             )
             .await
@@ -430,6 +458,7 @@ impl Database {
         for (feed, known) in moved {
             let no = i32::try_from(feed.0).unwrap_or(i32::MAX);
             let rows = connection
+                .client
                 .query_typed("SELECT rev FROM feeds WHERE no = $1", &[(&no, Type::INT4)])
                 .await
                 .map_err(|error| statement_error(&error))?;
@@ -464,7 +493,12 @@ impl Database {
                 cause.clone_into(&mut outage.cause);
             }
             none => {
-                tracing::error!("The database is away, and nothing is read or stored: {cause}");
+                let what = if is_full_disk(cause) {
+                    "Nothing can be stored in the database"
+                } else {
+                    "The database is away, and nothing is read or stored"
+                };
+                tracing::error!("{what}: {cause}");
                 *none = Some(Outage {
                     cause: cause.to_owned(),
                     since: Stamp::from_micros(self.clock.now_us()),
@@ -479,7 +513,7 @@ impl Database {
         if let Some(outage) = lock(&self.outage).take() {
             let now = Stamp::from_micros(self.clock.now_us());
             tracing::info!(
-                "The database is there again, after {} s",
+                "The database takes changes again, after {} s",
                 now.secs_since(outage.since)
             );
         }
@@ -488,6 +522,14 @@ impl Database {
     /// True while the database is known to be away.
     pub(super) fn is_away(&self) -> bool {
         lock(&self.outage).is_some()
+    }
+
+    /// True while its disk is known to be full.
+    pub(super) fn is_full(&self) -> bool {
+        let outage = lock(&self.outage);
+        outage
+            .as_ref()
+            .is_some_and(|outage| is_full_disk(&outage.cause))
     }
 
     /// Takes over what the database holds of the clock.
@@ -572,14 +614,26 @@ impl Database {
     }
 }
 
+/// The first statement of a transaction that changes: its number, by which its end is read back; the
+/// time; the epoch in force. What is answered is on disk, or further where the operator wants that.
+fn heading() -> SqlStatement {
+    SqlStatement::new(format!(
+        "SELECT pg_current_xact_id()::text, \
+         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
+         (SELECT number FROM meta WHERE name = 'epoch' FOR SHARE), \
+         set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+         WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true), {SERVER}"
+    ))
+}
+
+/// The statements behind [`TRYING`].
+pub(super) fn tried() -> Vec<SqlStatement> {
+    TRIED.map(SqlStatement::new).into()
+}
+
 /// Succeeds when a change can be committed on a connection.
 pub(super) async fn try_change(client: &Client) -> Result<(), tokio_postgres::Error> {
-    client
-        .batch_execute(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
-             UPDATE meta SET number = number WHERE name = 'running'; COMMIT",
-        )
-        .await
+    transact(client, TRYING, &tried()).await.map(drop)
 }
 
 /// The error of a change in a process that follows.
@@ -599,6 +653,7 @@ pub(super) struct DatabaseWriting<'s> {
     moves_catalog: Cell<bool>,
     moves_accounts: Cell<bool>,
     moves_sealed: Cell<bool>,
+    moves_readers: Cell<bool>,
 }
 
 impl DatabaseWriting<'_> {
@@ -631,6 +686,11 @@ impl DatabaseWriting<'_> {
     /// Remembers that sealed rows were written or removed.
     pub(super) fn move_sealed(&self) {
         self.moves_sealed.set(true);
+    }
+
+    /// Remembers that subscriptions or their positions were written or removed.
+    pub(super) fn move_readers(&self) {
+        self.moves_readers.set(true);
     }
 
     /// The feeds and lists that it moves.

@@ -3,7 +3,13 @@
 
 use crate::store::StoreError;
 use std::{error::Error as _, io};
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+/// The words for a database without room on its disk. It can still be read.
+const DISK_FULL: &str = "the disk of the database is full; make room there";
+
+/// The words for tables that are not those that this everfeed knows, as a newer one may leave them.
+const CHANGED: &str = "the tables of the database were changed";
 
 /// Consequence of a failure for what was being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +20,8 @@ pub(super) enum DatabaseFault {
     Crossed,
     /// The database has no room, or no connection to give.
     NoRoom,
+    /// The tables are not those that this everfeed knows.
+    Changed,
     /// It fails again however often it is done.
     Final,
 }
@@ -32,6 +40,12 @@ pub(super) fn fault_of(error: &tokio_postgres::Error) -> DatabaseFault {
             DatabaseFault::Final
         };
     };
+    let severity = error.as_db_error().and_then(DbError::parsed_severity);
+    if matches!(severity, Some(Severity::Fatal | Severity::Panic)) {
+        // The session ends with it. A server that could not write its log to the end may have the
+        // commit in it.
+        return DatabaseFault::Lost;
+    }
     if [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
@@ -48,6 +62,9 @@ pub(super) fn fault_of(error: &tokio_postgres::Error) -> DatabaseFault {
         || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
     {
         return DatabaseFault::Lost;
+    }
+    if [SqlState::UNDEFINED_COLUMN, SqlState::UNDEFINED_TABLE].contains(code) {
+        return DatabaseFault::Changed;
     }
     if text.starts_with("53") || text.starts_with("58") {
         return DatabaseFault::NoRoom;
@@ -104,13 +121,27 @@ pub(super) fn connection_words(error: &tokio_postgres::Error) -> String {
     format!("{remedy}: {told}")
 }
 
+/// True for the cause of an outage in which the database can be read.
+pub(super) fn is_full_disk(cause: &str) -> bool {
+    cause.starts_with(DISK_FULL)
+}
+
+/// True for the error of tables that this everfeed does not know.
+pub(super) fn are_changed_tables(error: &StoreError) -> bool {
+    matches!(error, StoreError::Away(why) if why.starts_with(CHANGED))
+}
+
 /// The error of a statement, for the caller of the store.
 pub(super) fn statement_error(error: &tokio_postgres::Error) -> StoreError {
-    let told = words(error);
+    let mut told = words(error);
+    if error.code() == Some(&SqlState::DISK_FULL) {
+        told = format!("{DISK_FULL}: {told}");
+    }
     match fault_of(error) {
         DatabaseFault::Lost | DatabaseFault::Crossed | DatabaseFault::NoRoom => {
             StoreError::Away(told)
         }
+        DatabaseFault::Changed => StoreError::Away(format!("{CHANGED}: {told}")),
         DatabaseFault::Final if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
             StoreError::Failed(format!(
                 "the user of store.url lacks rights; make it the owner of the database: {told}"

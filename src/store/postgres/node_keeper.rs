@@ -2,14 +2,15 @@
 //! looks at what the others do, takes over the work and notices that another one did. One task.
 
 use super::{
-    database::Database,
-    kept_connection::{KeptConnection, LOOK_MAX, NOTING},
+    database::{Database, TRYING, tried},
+    fault::are_changed_tables,
+    kept_connection::{KeptConnection, LOOK_MAX, LOOKING, NOTING},
     node_seat::{NodeSeat, WakeUp},
     questions::{QuestionDesk, ask_here},
     roster::{self, SIGN_EVERY},
-    sealed, serving_epoch,
+    schema, sealed, serving_epoch,
     serving_lock::{self, ServingLock, ServingLockKind},
-    statement::SqlStatement,
+    statement::{SqlStatement, column},
     sweep::{MovesToTell, NodeLook, SweepPlace},
     vacancy::{Vacancy, VacancyFound},
     wake_ups::{NodeEar, notifications},
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     locks::lock,
-    store::{Duty, Moves, Question, StoreError, nodes::NodeRequest},
+    store::{Duty, Moves, Question, Remedy, StoreError, nodes::NodeRequest},
 };
 use std::{
     collections::BTreeSet,
@@ -144,22 +145,50 @@ impl NodeKeeper {
         let began = Instant::now();
         match self.try_turn().await {
             Ok(pause) => {
-                self.database.end_outage();
+                if self.has_room().await {
+                    self.database.end_outage();
+                }
                 if self.moves.is_empty() {
                     self.heard.send_replace(Some(began));
                 }
                 pause
             }
             Err(error) => {
-                if !error.is_away() {
-                    tracing::warn!("A look at the database failed: {error}");
-                }
                 self.vacancy.forget();
                 self.place.read_all_next();
-                self.database.note_outage(&error);
+                let error = self.reason(error).await;
+                match &error {
+                    // Only another everfeed goes on with them.
+                    StoreError::Schema(why) => self.database.set_outage(why, Remedy::Restart),
+                    StoreError::Away(_) => self.database.note_outage(&error),
+                    _ => tracing::warn!("A look at the database failed: {error}"),
+                }
                 LOOK_EVERY
             }
         }
+    }
+
+    /// The reason for the error of a look: tables that a newer everfeed changed may not be read.
+    async fn reason(&mut self, error: StoreError) -> StoreError {
+        if !are_changed_tables(&error) {
+            return error;
+        }
+        let asked = vec![schema::oldest_asked()];
+        let answers = self.connection.transact(LOOKING, asked).await;
+        let answers = answers.unwrap_or_default();
+        let row = answers.first().and_then(|rows| rows.first());
+        let oldest = row.and_then(|row| column(row, 0).ok());
+        let newer = oldest.and_then(|oldest| schema::check_oldest(oldest).err());
+        newer.unwrap_or(error)
+    }
+
+    /// False while the disk of the database is full: a beat takes no room.
+    async fn has_room(&mut self) -> bool {
+        if !self.database.is_full() {
+            return true;
+        }
+        let tried = self.connection.transact(TRYING, tried()).await;
+        tried.is_ok()
     }
 
     async fn try_turn(&mut self) -> Result<Duration, StoreError> {

@@ -38,9 +38,15 @@ const OLD_AFTER: Duration = Duration::from_secs(180);
 /// Times that an answer is written, where the database does not take it.
 const ANSWER_TRIES: u32 = 5;
 
+/// Looks at a question of a node that works no more, in which its answer still comes.
+const REPLACED_LOOKS: u32 = 3;
+
 /// Pause before the first look for an answer; each further one is longer, up to the last.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
+
+/// The words for an answer that does not come.
+const SILENT: &str = "the node that works did not answer in time";
 
 /// The questions of this process, and those that it takes.
 pub(super) struct QuestionDesk {
@@ -80,21 +86,20 @@ impl QuestionDesk {
             ))
         })?;
         let until = Instant::now() + within;
-        let silent = || StoreError::Away("the node that works did not answer in time".into());
         let asked = timeout_at(until, put(database, words)).await;
-        let no = asked.unwrap_or_else(|_| Err(silent()))?;
+        let no = asked.unwrap_or_else(|_| Err(StoreError::OutcomeUnknown(SILENT.into())))?;
         let rung = Arc::new(Notify::new());
         lock(&self.waiting).insert(no, Arc::clone(&rung));
         seat.tell(&WakeUp::Asked);
         let answered = timeout_at(until, wait(database, no, &rung)).await;
         lock(&self.waiting).remove(&no);
         // Taken back, it is not done later.
-        let removed = SqlStatement::new("DELETE FROM questions WHERE no = $1").with(no);
-        let removed = once(database, removed).await;
-        if let Err(error) = removed {
-            tracing::debug!("A question is left in the database for some minutes: {error}");
+        let was_taken = take_back(database, no).await;
+        let late = |_| Err(StoreError::OutcomeUnknown(SILENT.into()));
+        match answered.unwrap_or_else(late) {
+            Err(StoreError::OutcomeUnknown(why)) if !was_taken => Err(StoreError::Away(why)),
+            answered => answered,
         }
-        answered.unwrap_or_else(|_| Err(silent()))
     }
 
     /// An answer is there.
@@ -168,8 +173,25 @@ pub(super) async fn ask_here(
         questions.send(Question { words, answer }).await.ok()?;
         answered.await.ok()
     });
-    let none = || StoreError::Away("this node gave no answer to a question".into());
-    asked.await.ok().flatten().ok_or_else(none)
+    let none = "this node gave no answer to a question".to_owned();
+    match asked.await {
+        Ok(answered) => answered.ok_or(StoreError::Away(none)),
+        Err(_) => Err(StoreError::OutcomeUnknown(none)),
+    }
+}
+
+/// Removes a question. True where it may have been taken: nothing tells what has become of it.
+async fn take_back(database: &Database, no: i64) -> bool {
+    let sql = "DELETE FROM questions WHERE no = $1 RETURNING taken IS NOT NULL";
+    match once(database, SqlStatement::new(sql).with(no)).await {
+        Ok(rows) => rows
+            .first()
+            .is_none_or(|row| column(row, 0).unwrap_or(true)),
+        Err(error) => {
+            tracing::debug!("A question is left in the database for some minutes: {error}");
+            true
+        }
+    }
 }
 
 /// One statement.
@@ -188,19 +210,30 @@ async fn put(database: &Database, words: Bytes) -> Result<i64, StoreError> {
     )
 }
 
-/// The answer, when it is there.
+/// The answer, when it is there. `OutcomeUnknown` where the one that took the question works no more.
 async fn wait(database: &Database, no: i64, rung: &Notify) -> Result<Bytes, StoreError> {
-    let mut pause = FIRST_LOOK;
+    let (mut pause, mut replaced_looks) = (FIRST_LOOK, 0);
     loop {
         tokio::select! {
             () = rung.notified() => {}
             () = sleep(pause) => pause = (pause * 2).min(LOOK_EVERY_MAX),
         }
-        let sql = "SELECT answer FROM questions WHERE no = $1 AND is_over";
+        let sql = "SELECT answer, is_over, \
+                   taken < (SELECT number FROM meta WHERE name = 'epoch') \
+                   FROM questions WHERE no = $1";
         let asked = once(database, SqlStatement::new(sql).with(no)).await;
         // While the database is away the answer may come all the same.
         let Ok(rows) = asked else { continue };
         let Some(row) = rows.first() else { continue };
+        if !column::<bool>(row, 1)? {
+            let is_replaced = column::<Option<bool>>(row, 2)? == Some(true);
+            replaced_looks += u32::from(is_replaced);
+            if replaced_looks >= REPLACED_LOOKS {
+                let why = "the node that took the question works no more";
+                return Err(StoreError::OutcomeUnknown(why.into()));
+            }
+            continue;
+        }
         let answer: Option<Vec<u8>> = column(row, 0)?;
         return answer.map(Bytes::from).ok_or_else(|| {
             StoreError::Away("the node that works gave no answer to a question".into())

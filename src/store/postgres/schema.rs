@@ -7,7 +7,7 @@ use super::{
 use crate::store::StoreError;
 
 /// The migrations, the first one first. One that was released is never changed. One that does more
-/// than add raises `oldest_schema`, so that no older everfeed runs beside.
+/// than add raises `oldest_schema` to its own number, so that no older everfeed runs beside.
 const MIGRATIONS: [&str; 3] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
@@ -55,6 +55,12 @@ pub(super) fn migrate(session: &DatabaseSession) -> Result<(), StoreError> {
     // In a statement of its own: those behind it see what was made while we waited for the lock.
     session.rows(locked.with(MIGRATION_LOCK))?;
     let held = held(session)?;
+    if (1..SCHEMA).contains(&held) {
+        // Each change reads this row first, so none is made while tables are changed.
+        session.change(SqlStatement::new(
+            "UPDATE meta SET number = number WHERE name = 'epoch'",
+        ));
+    }
     for (no, text) in (1..).zip(MIGRATIONS) {
         if no <= held {
             continue;
@@ -71,6 +77,14 @@ pub(super) fn migrate(session: &DatabaseSession) -> Result<(), StoreError> {
              ON CONFLICT (name) DO UPDATE SET number = excluded.number",
         );
         session.change(noted.with(no));
+    }
+    if (1..SCHEMA).contains(&held) {
+        // An everfeed of before that cannot run beside this one works no more.
+        let raised = SqlStatement::new(
+            "UPDATE meta SET number = number + 1 WHERE name = 'epoch' \
+             AND (SELECT number FROM meta WHERE name = 'oldest_schema') > $1",
+        );
+        session.change(raised.with(held));
     }
     session.commit()
 }
@@ -106,12 +120,27 @@ pub(super) fn held(session: &DatabaseSession) -> Result<i64, StoreError> {
     Ok(held)
 }
 
+/// Refuses to go on with tables that a newer everfeed has changed since the start, where it is not
+/// one beside which this one may run.
+pub(super) fn check_oldest(oldest: i64) -> Result<(), StoreError> {
+    if oldest <= SCHEMA {
+        return Ok(());
+    }
+    Err(StoreError::Schema(format!(
+        "a newer everfeed has changed the tables of the database, and this one cannot use them any more (they need number {oldest}; this one knows {SCHEMA}). Run that everfeed"
+    )))
+}
+
 /// The number of the oldest schema that an everfeed may know that uses these tables: each migration
 /// since has only added to it.
 fn oldest(session: &DatabaseSession) -> Result<i64, StoreError> {
-    let asked = SqlStatement::new("SELECT number FROM meta WHERE name = 'oldest_schema'");
-    let row = session.row(asked)?;
+    let row = session.row(oldest_asked())?;
     row.map_or(Ok(i64::MAX), |row| column(&row, 0))
+}
+
+/// Asks for that number.
+pub(super) fn oldest_asked() -> SqlStatement {
+    SqlStatement::new("SELECT number FROM meta WHERE name = 'oldest_schema'")
 }
 
 fn held_schema(session: &DatabaseSession, schema: &str) -> Result<i64, StoreError> {

@@ -5,6 +5,7 @@ use super::{
     kept_connection::{KeptConnection, LOOKING},
     node_seat::{KnownHead, Learned, NodeSeat},
     rows::record_of,
+    schema,
     serving_lock::EPOCH_KEY,
     statement::{SqlStatement, column, feed_at, stamp_at},
 };
@@ -123,6 +124,7 @@ impl SweepPlace {
         let row = answers[0].first();
         let row = row.ok_or_else(|| StoreError::Failed("the database told no numbers".into()))?;
         let numbers = LookNumbers::of_row(row)?;
+        schema::check_oldest(numbers.oldest_schema)?;
         let is_first = self.since.is_none();
         if numbers.restored > self.restored && !is_first {
             // All feeds began anew: what was known of them counts no more.
@@ -246,6 +248,7 @@ struct LookNumbers {
     sealed: i64,
     last_feed: u32,
     restored: i64,
+    oldest_schema: i64,
     look: NodeLook,
 }
 
@@ -259,6 +262,7 @@ impl LookNumbers {
             last_feed: u32::try_from(last_feed).unwrap_or(u32::MAX),
             restored: column(row, 8)?,
             sealed: column(row, 9)?,
+            oldest_schema: column(row, 10)?,
             look: NodeLook {
                 epoch: column(row, 1)?,
                 beat: column(row, 2)?,
@@ -276,7 +280,7 @@ fn numbers_asked() -> SqlStatement {
     // The lock is shared by all who look, and let go of with the transaction.
     SqlStatement::new(format!(
         "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, {epoch}, {}, {}, {}, {}, \
-         pg_try_advisory_xact_lock_shared({before}{epoch}{behind}), {}, {}, {}",
+         pg_try_advisory_xact_lock_shared({before}{epoch}{behind}), {}, {}, {}, {}",
         number("beat"),
         number("running"),
         number("catalog"),
@@ -284,6 +288,7 @@ fn numbers_asked() -> SqlStatement {
         number("last_feed"),
         number("restored"),
         number("sealed"),
+        number("oldest_schema"),
     ))
 }
 

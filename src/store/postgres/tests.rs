@@ -2,19 +2,28 @@
 //! that is somebody else's or goes away. Each test that cuts connections has a server of its own.
 
 use super::{
-    Connections, DatabaseTime, Postgres, address, database::Outcome, node_seat::KnownHead,
+    Connections, DatabaseTime, Postgres, address,
+    database::{Outcome, SERVER},
+    node_seat::KnownHead,
 };
 use crate::{
     clock::{Clock as _, Manual},
-    feed::{order::Order, page::PageQuery, position::Position},
+    feed::{order::Order, page::PageQuery, position::Position, stamp::Stamp},
     store::{
-        CatalogStore as _, Feeds as _, Remedy, StoreError, Subscriptions as _, Watched as _,
+        CatalogStore as _, Feeds as _, Remedy, StoreError, Subscription, Subscriptions as _,
+        Watched as _,
         conformance::{
             postgres_server::{execute, fresh_database, on_a_thread, open},
             rig::{NAMESPACE, START, add, all, commit, ids, ids_of},
+            subscriptions::{lease, new},
         },
         database_url::DatabaseUrl,
+        subscriptions::Lease,
     },
+};
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
 };
 use std::{
     io::{Read as _, Write as _},
@@ -62,6 +71,38 @@ async fn an_ordinary_commit_takes_two_round_trips() {
     }
 }
 
+#[tokio::test]
+async fn readers_behind_subscriptions_are_asked_for_once_in_a_minute_and_after_each_change() {
+    let store = open(&fresh_database(), clock()).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap().no;
+    let asked = async |now: Stamp| {
+        let before = round_trips(&store);
+        let readers = store.count_active(feed, now).await.unwrap();
+        (readers, round_trips(&store) - before)
+    };
+    assert_eq!(asked(START).await, (0, 1));
+    assert_eq!(asked(START.plus_secs(59)).await, (0, 0));
+    assert_eq!(asked(START.plus_secs(60)).await, (0, 1));
+    for n in 1..=4 {
+        let made = store.subscribe(new(feed, &format!("http://a/{n}"))).await;
+        let made = made.unwrap();
+        let lease = Lease {
+            until: START.plus_secs(90),
+            ..lease()
+        };
+        let verified = Subscription {
+            lease: Some(lease),
+            ..made
+        };
+        store.change_subscription(verified, None).await.unwrap();
+        assert_eq!(asked(START.plus_secs(61)).await, (n, 1));
+    }
+    // Of four no memory is kept where three have room.
+    assert_eq!(asked(START.plus_secs(130)).await, (0, 2));
+    assert_eq!(asked(START.plus_secs(89)).await, (4, 2));
+    assert_eq!(asked(START.plus_secs(89)).await, (4, 1));
+}
+
 fn round_trips(store: &Postgres) -> u64 {
     store.database.round_trips.load(Ordering::SeqCst)
 }
@@ -107,7 +148,7 @@ async fn the_number_of_a_transaction_proves_nothing_after_the_server_began_anew(
         ..there
     };
     let committed = server.ask("SELECT pg_current_xact_id()");
-    let began = server.ask("SELECT extract(epoch FROM pg_postmaster_start_time())::text");
+    let began = server.ask(&format!("SELECT {SERVER}"));
     let told = |server: &str, moved: &[KnownHead]| {
         let moved: Vec<_> = moved.iter().map(|known| (feed.no, *known)).collect();
         on_a_thread(|| store.database.outcome(&committed, server, &moved))
@@ -116,6 +157,18 @@ async fn the_number_of_a_transaction_proves_nothing_after_the_server_began_anew(
     assert_eq!(told("another time", &[there]), Outcome::Committed);
     assert_eq!(told("another time", &[lost]), Outcome::Aborted);
     assert_eq!(told("another time", &[]), Outcome::Unknown);
+    // It begins anew with the same process when one of those below it dies.
+    let process =
+        server.ask("SELECT pid FROM pg_stat_activity WHERE application_name = 'everfeed' LIMIT 1");
+    let postmaster = "SELECT pg_postmaster_start_time()";
+    let before = server.ask(postmaster);
+    signal::kill(Pid::from_raw(process.parse().unwrap()), Signal::SIGKILL).unwrap();
+    until("it is there again", async || {
+        matches!(told(&began, &[lost]), Outcome::Aborted)
+    })
+    .await;
+    assert_eq!(server.ask(postmaster), before);
+    assert_eq!(told(&began, &[there]), Outcome::Committed);
 }
 
 #[tokio::test]

@@ -30,6 +30,6 @@ stored_structs! {
 }
 
 stored_enums! {
-    Agreement { 0 Date, 1 Title }
+    Agreement { 0 Date, 1 Title, 2 Place }
     EntryPart { 0 Title, 1 Summary, 2 Content, 3 Links, 4 Files, 5 People, 6 Categories, 7 Other }
 }

@@ -43,7 +43,12 @@ impl Cluster {
     /// Starts all of them with further lines of `[store]` and what stands behind it, and waits until
     /// they are ready.
     pub(crate) async fn start(lines: &str) -> Self {
-        let server = spawn_blocking(PostgresServer::start).await.unwrap();
+        Self::on(PostgresServer::start, lines).await
+    }
+
+    /// The same on this database.
+    pub(crate) async fn on(server: fn() -> PostgresServer, lines: &str) -> Self {
+        let server = spawn_blocking(server).await.unwrap();
         let mut nodes = Vec::new();
         for no in 0..NODES {
             let proxy = DatabaseProxy::start(server.folder()).await;
@@ -69,23 +74,28 @@ impl Cluster {
 
     /// Ends the database at once, as a crash would.
     pub(crate) async fn end_database(&self) {
-        let server = self.server.clone();
-        spawn_blocking(move || server.lock().unwrap().end())
-            .await
-            .unwrap();
+        self.to_database(PostgresServer::end).await;
     }
 
     /// Serves the database again.
     pub(crate) async fn serve_database(&self) {
-        let server = self.server.clone();
-        spawn_blocking(move || server.lock().unwrap().start_again())
-            .await
-            .unwrap();
+        self.to_database(PostgresServer::start_again).await;
     }
 
     /// The answer of the database to a statement.
     pub(crate) fn ask(&self, sql: &str) -> String {
         self.server.lock().unwrap().ask(sql)
+    }
+
+    /// Does this to the database.
+    pub(crate) async fn to_database(
+        &self,
+        work: impl FnOnce(&mut PostgresServer) + Send + 'static,
+    ) {
+        let server = self.server.clone();
+        spawn_blocking(move || work(&mut server.lock().unwrap()))
+            .await
+            .unwrap();
     }
 
     /// Ends all in order, one after the other.

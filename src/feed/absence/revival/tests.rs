@@ -215,3 +215,31 @@ fn where_missing_items_come_back_a_day_must_agree() {
     assert!(feed.shows(24 * HOUR, Reason::Gone, newest(-1)));
     assert!(!feed.shows(25 * HOUR, Reason::Gone, newest(-1)));
 }
+
+#[test]
+fn the_page_of_what_is_shown_again_is_asked_once_and_refutes_an_old_copy() {
+    let mut feed = Feed::default();
+    let ask = |feed: &Feed, secs: u64, reason| {
+        let now = ENDED.plus_secs(secs);
+        let mut check = feed.revivals.check(&feed.recurrence, newest(-1), now);
+        check.waits(&deleted(reason));
+        check.to_ask().to_vec()
+    };
+    assert_eq!(ask(&feed, HOUR, Reason::Gone), [ID]);
+    assert_eq!(ask(&feed, HOUR, Reason::Explicit), [], "it lives at once");
+    assert!(feed.shows(HOUR, Reason::Gone, newest(-1)));
+    assert_eq!(ask(&feed, 2 * HOUR, Reason::Gone), [], "it waits");
+    feed.revivals.refute(ItemId([2; 10]), ENDED.plus_secs(HOUR));
+    assert_eq!(feed.revivals.refuted, 0, "another does not wait");
+    feed.revivals.refute(ID, ENDED.plus_secs(HOUR));
+    let agrees_at = feed
+        .revivals
+        .agrees_at(&feed.recurrence, ENDED.plus_secs(HOUR));
+    assert_eq!(agrees_at, Some(ENDED.plus_secs(5 * HOUR)));
+    feed.lacks(2 * HOUR);
+    assert_eq!(
+        ask(&feed, 3 * HOUR, Reason::Gone),
+        [],
+        "documents are old here"
+    );
+}

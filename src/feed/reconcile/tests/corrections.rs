@@ -13,9 +13,34 @@ struct Post {
     text: String,
 }
 
+/// What the software puts below the text of each post.
+#[derive(Clone, Copy, Debug)]
+enum Habit {
+    Nothing,
+    Title,
+    Address,
+    /// A summary that all posts have.
+    Summary,
+}
+
+impl Habit {
+    fn change(self, posts: &mut [Post]) {
+        for post in posts {
+            let own = post.text.split(" The post ").next().unwrap_or_default();
+            let below = match self {
+                Self::Nothing | Self::Summary => String::new(),
+                Self::Title => format!(" The post {} came first on the blog.", post.title),
+                Self::Address => format!(" The post stands at http://blog.example/{}.", post.slug),
+            };
+            post.text = format!("{own}{below}");
+        }
+    }
+}
+
 /// Form of a feed.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
+    habit: Habit,
     length: usize,
     /// The newest stands last.
     ascends: bool,
@@ -46,6 +71,8 @@ impl Shape {
             by_link: rng.random_range(0..3) == 0,
             is_atom: rng.random(),
             with_new: rng.random_range(0..3) == 0,
+            habit: [Habit::Nothing, Habit::Title, Habit::Address, Habit::Summary]
+                [rng.random_range(0..4)],
         }
     }
 
@@ -57,6 +84,15 @@ impl Shape {
             document.reverse();
         }
         document
+    }
+
+    /// A feed that was watched until these posts; of one that ascends one has seen where posts enter.
+    fn watch(self, posts: &[Post]) -> Held {
+        let mut held = Held::default();
+        for newer in if self.ascends { [2, 1, 0] } else { [0, 0, 0] } {
+            held.show(&self.document(&posts[newer..], 1_690_000_000), &[]);
+        }
+        held
     }
 
     fn reading(self, post: &Post, changed: i64) -> ParsedEntry {
@@ -84,6 +120,8 @@ impl Shape {
                 text: Text::html(format!("<p>{}</p>", post.text)),
                 ..Body::default()
             }),
+            summary: matches!(self.habit, Habit::Summary)
+                .then(|| Text::plain("Read more, subscribe and write to us.")),
             ..Entry::default()
         };
         digested(key, entry)
@@ -112,25 +150,34 @@ enum Kind {
     TitleAndSlug,
     SlugAndDate,
     SlugWithoutDates,
+    TitleAndSlugWithoutDates,
 }
 
 /// Number of 23 corrected posts that became two items by documents of this coverage.
-fn doubled(kind: Kind, coverage: Coverage) -> usize {
+fn doubled(kind: Kind, coverage: Coverage, seeds: u64) -> usize {
     let is_doubled = |seed: &u64| {
         let mut rng = SmallRng::seed_from_u64(*seed);
         let shape = Shape::draw(&mut rng);
-        let dated = !matches!(kind, Kind::SlugWithoutDates);
+        let dated = matches!(kind, Kind::TitleAndSlug | Kind::SlugAndDate);
         let mut posts = blog(&mut rng, 30, dated);
-        let mut held = Held::default();
-        held.show(&shape.document(&posts, 1_690_000_000), &[]);
-        let at = rng.random_range(0..shape.length - usize::from(shape.with_new));
+        shape.habit.change(&mut posts);
+        let mut held = shape.watch(&posts);
+        // Without dates one that stands first may be a new one, and only a title tells of the last.
+        let (first, behind) = match kind {
+            Kind::TitleAndSlug | Kind::SlugAndDate => (0, 0),
+            Kind::SlugWithoutDates => (1, 0),
+            Kind::TitleAndSlugWithoutDates => (1, 1),
+        };
+        let last = shape.length - behind - usize::from(shape.with_new);
+        let at = rng.random_range(first..last);
         let post = &mut posts[at];
         post.slug = format!("mended-{at}");
         match kind {
-            Kind::TitleAndSlug => post.title = text(&mut rng, 4),
+            Kind::TitleAndSlug | Kind::TitleAndSlugWithoutDates => post.title = text(&mut rng, 4),
             Kind::SlugAndDate => post.secs = post.secs.map(|at| at + rng.random_range(-3000..3000)),
             Kind::SlugWithoutDates => {}
         }
+        shape.habit.change(&mut posts[at..=at]);
         if shape.with_new {
             let first = blog(&mut rng, 1, dated).remove(0);
             let secs = first.secs.map(|_| 1_690_000_100);
@@ -153,17 +200,24 @@ fn doubled(kind: Kind, coverage: Coverage) -> usize {
             held.items.len() != expect,
             "{told:?}"
         );
+        if held.items.len() != expect && coverage == Coverage::Unconditional {
+            println!("{kind:?}, seed {seed}: {shape:?}, at {at}: {told:?}");
+        }
         held.items.len() != expect
     };
-    (0..23).filter(is_doubled).count()
+    (seeds..seeds + 23).filter(is_doubled).count()
 }
 
 /// At most two of 23 are doubled; by their witnesses alone, as in a part of the feed, nearly all.
 fn check_corrected(kind: Kind) {
-    let alone = doubled(kind, Coverage::Partial);
-    let in_place = doubled(kind, Coverage::Unconditional);
-    println!("{kind:?}: {alone} of 23 doubled by witnesses alone, {in_place} with their places");
-    assert!(alone >= 20 && in_place <= 2, "{alone}, {in_place}");
+    for seeds in [0, 1000, 2000, 3000] {
+        let alone = doubled(kind, Coverage::Partial, seeds);
+        let in_place = doubled(kind, Coverage::Unconditional, seeds);
+        println!(
+            "{kind:?}: {alone} of 23 doubled by witnesses alone, {in_place} with their places"
+        );
+        assert!(alone >= 20 && in_place <= 2, "{alone}, {in_place}");
+    }
 }
 
 #[test]
@@ -181,11 +235,16 @@ fn a_post_whose_address_was_corrected_stays_one_in_a_feed_without_dates() {
     check_corrected(Kind::SlugWithoutDates);
 }
 
+#[test]
+fn a_post_whose_title_and_address_were_corrected_stays_one_in_a_feed_without_dates() {
+    check_corrected(Kind::TitleAndSlugWithoutDates);
+}
+
 /// A world in which a post takes the place of another, or its text, and is none the less its own:
 /// the posts before, and after. The post at 3 vanishes, where one does.
 fn lookalikes(seed: u64, rng: &mut SmallRng) -> (&'static str, Vec<Post>, Vec<Post>) {
     const AT: usize = 3;
-    let dated = !matches!(seed % 10, 4 | 5);
+    let dated = !matches!(seed % 20, 4 | 5 | 13..=16);
     let mut posts = blog(rng, 12, dated);
     let long = text(rng, 60);
     let replace = |posts: &[Post], change: &dyn Fn(&mut Post)| {
@@ -194,8 +253,8 @@ fn lookalikes(seed: u64, rng: &mut SmallRng) -> (&'static str, Vec<Post>, Vec<Po
         change(&mut after[AT]);
         after
     };
-    match seed % 10 {
-        0 => {
+    match seed % 20 {
+        0 | 10 => {
             // A weekly thread: the one of last week is deleted as the new one comes.
             posts.truncate(4);
             for (week, at) in [(0, 0), (1, 2)] {
@@ -251,7 +310,7 @@ fn lookalikes(seed: u64, rng: &mut SmallRng) -> (&'static str, Vec<Post>, Vec<Po
             let mut again = posts[AT].clone();
             again.slug = "again".into();
             again.secs = Some(1_690_003_600);
-            if seed % 20 < 10 {
+            if seed % 40 < 20 {
                 after.remove(AT);
             }
             after.insert(0, again);
@@ -274,7 +333,7 @@ fn lookalikes(seed: u64, rng: &mut SmallRng) -> (&'static str, Vec<Post>, Vec<Po
             let after = replace(&posts, &|post| post.secs = post.secs.map(|at| at + 600));
             ("short text", posts, after)
         }
-        _ => {
+        9 => {
             // Two stand where one vanished.
             let mut after = replace(&posts, &|post| post.title = "Another".into());
             let mut twin = after[AT].clone();
@@ -283,21 +342,115 @@ fn lookalikes(seed: u64, rng: &mut SmallRng) -> (&'static str, Vec<Post>, Vec<Po
             after.insert(AT + 1, twin);
             ("twins", posts, after)
         }
+        11 | 12 => {
+            // Behind a post that is pinned, where new ones enter: the next issue of a thread, or a
+            // post that is published again.
+            posts[1].text.clone_from(&long);
+            posts[1].title = "Open thread".into();
+            posts[0].secs = Some(1_600_000_000);
+            let mut after = posts.clone();
+            after[1].slug = format!("next-{seed}");
+            after[1].secs = Some(1_690_000_000 + rng.random_range(86_400..604_800));
+            ("thread behind a pinned post", posts, after)
+        }
+        13 => {
+            // The newest post of a feed without dates is the next issue of a series.
+            posts[0].text.clone_from(&long);
+            posts[0].title = "Open thread".into();
+            let mut after = posts.clone();
+            after[0].slug = format!("next-{seed}");
+            if seed % 40 < 20 {
+                after[0].title = "Another thread".into();
+            }
+            ("weekly thread without dates", posts, after)
+        }
+        14 => {
+            // Posts of a list with one text and a title each, one of which another replaces.
+            posts
+                .iter_mut()
+                .for_each(|post| post.text.clone_from(&long));
+            let after = replace(&posts, &|post| post.title = "Another".into());
+            ("template without dates", posts, after)
+        }
+        15 => {
+            // The old one has rolled off, and stands again where another one vanished.
+            let mut before = posts.clone();
+            before.truncate(8);
+            let mut after = before.clone();
+            let again = after.pop().unwrap();
+            after[AT] = Post {
+                slug: format!("again-{seed}"),
+                ..again
+            };
+            after.insert(0, blog(rng, 1, false).remove(0));
+            after[0].slug = format!("newest-{seed}");
+            ("repost in another's place", before, after)
+        }
+        16 => {
+            // Another post with the same place and title alone.
+            let other = text(rng, 60);
+            let after = replace(&posts, &|post| {
+                post.title = "Another".into();
+                post.text = other.clone() + " and more";
+            });
+            ("another in its place", posts, after)
+        }
+        17 => {
+            // Three old posts are published again at once; the old ones roll off or stay.
+            let mut after = posts.clone();
+            for n in 0..3 {
+                let again = Post {
+                    slug: format!("again-{seed}-{n}"),
+                    secs: Some(1_690_003_600 - i64::from(n) * 60),
+                    ..posts[9 + n as usize].clone()
+                };
+                after.insert(n as usize, again);
+            }
+            if seed % 40 < 20 {
+                after.truncate(12);
+            }
+            if seed % 80 < 40 {
+                let all = posts.iter_mut().chain(&mut after);
+                all.for_each(|post| post.secs = None);
+            }
+            ("three reposts", posts, after)
+        }
+        18 => {
+            // Imported on one day without a time of day.
+            posts
+                .iter_mut()
+                .for_each(|post| post.secs = Some(1_689_984_000));
+            posts[AT].text.clone_from(&long);
+            let after = replace(&posts, &|post| {
+                post.title = "Another".into();
+                post.text = long.clone() + " and more";
+            });
+            ("import of one day", posts, after)
+        }
+        _ => {
+            // A rubric by day in a list by something else: today's issue stands where yesterday's
+            // did.
+            posts.rotate_left(5);
+            posts[AT].text.clone_from(&long);
+            posts[AT].title = "Lunch today".into();
+            let after = replace(&posts, &|post| post.secs = Some(1_690_000_000 + 86_400));
+            ("rubric by day", posts, after)
+        }
     }
 }
 
 #[test]
 fn posts_that_take_a_place_or_a_text_are_their_own() {
     let mut merged = Vec::new();
-    for seed in 0..200 {
+    for seed in 0..400 {
         let mut rng = SmallRng::seed_from_u64(seed);
         let shape = Shape {
             length: 20,
+            habit: Habit::Nothing,
             ..Shape::draw(&mut rng)
         };
         let (what, before, after) = lookalikes(seed, &mut rng);
-        let mut held = Held::default();
-        held.show(&shape.document(&before, 1_690_000_000), &[]);
+        let mut held = shape.watch(&before);
         let is_new = |post: &&Post| before.iter().all(|old| old.slug != post.slug);
         let expect = held.items.len() + after.iter().filter(is_new).count();
         assert!(expect > held.items.len(), "{what}");
@@ -307,8 +460,8 @@ fn posts_that_take_a_place_or_a_text_are_their_own() {
             merged.push((seed, what));
         }
     }
-    println!("{} of 200 merged", merged.len());
-    assert!(merged.is_empty(), "{} of 200: {merged:?}", merged.len());
+    println!("{} of 400 merged", merged.len());
+    assert!(merged.is_empty(), "{} of 400: {merged:?}", merged.len());
 }
 
 #[test]
@@ -320,6 +473,7 @@ fn a_post_that_vanishes_in_one_document_and_is_back_corrected_in_a_later_one_is_
         by_link: false,
         is_atom: false,
         with_new: false,
+        habit: Habit::Nothing,
     };
     let mut posts = blog(&mut rng, 12, true);
     let mut held = Held::default();

@@ -8,7 +8,9 @@ use crate::{
         AccountStore as _, CatalogStore as _, Duty, Feeds as _, Moves, NodeFace, NodesStatus,
         Question, SealKey, StoreError, Upkeep as _, WakeMode, Watched as _,
         conformance::{
-            postgres_server::{execute, fresh_database, on_a_thread, open, open_node},
+            postgres_server::{
+                execute, fresh_database, fresh_schema, on_a_thread, open, open_node,
+            },
             rig::{NAMESPACE, add, commit},
         },
         database_url::DatabaseUrl,
@@ -299,8 +301,19 @@ async fn the_one_that_works_answers_questions_each_at_most_once() {
     assert!(answer.unwrap_err().is_away());
     // Nobody answers in time.
     let late = asked.ask(Bytes::from("late"), Duration::from_millis(300));
-    assert!(late.await.unwrap_err().is_away());
+    let told = late.await.unwrap_err();
+    assert!(matches!(told, StoreError::OutcomeUnknown(_)), "{told}");
     assert_eq!(questions.recv().await.unwrap().words, "late");
+    // The one that took it dies, and another one works.
+    let lost = asked.ask(Bytes::from("lost"), SOON);
+    let dying = async {
+        let taken = questions.recv().await.unwrap();
+        execute(&database, "UPDATE questions SET taken = 0");
+        taken
+    };
+    let (told, _taken) = tokio::join!(lost, dying);
+    let told = told.unwrap_err();
+    assert!(told.to_string().contains("works no more"), "{told}");
     // The one that works asks itself, too.
     let itself = worker.nodes().unwrap();
     let answering = async {
@@ -523,7 +536,7 @@ fn missing_rights_and_a_server_without_a_free_connection_are_said() {
 /// over, and who lives is known.
 #[tokio::test]
 async fn a_clock_of_the_database_that_jumps_decides_nothing() {
-    let schema = fresh_database();
+    let schema = fresh_schema();
     let database = DatabaseUrl::new(format!("{}%2Cpg_catalog", schema.reveal()));
     let (first, second) = (node(&database), node(&database));
     for (node, name) in [(&first, "one"), (&second, "two")] {

@@ -3,10 +3,7 @@
 //! feeds that are served from here.
 
 use super::{
-    accept,
-    context::ServeContext,
     look_ahead::{LookEnd, joined, look_ahead_while},
-    refusal::Refusal,
     trackers::without_trackers,
 };
 use crate::{
@@ -15,6 +12,10 @@ use crate::{
         fields::{list_value, text},
     },
     readers::Coding,
+    serve::{
+        answers::{accept, refusal::Refusal},
+        feeds::context::ServeContext,
+    },
 };
 use bytes::Bytes;
 use everfeed_adapters::{Beginning, beginning, is_binary_part, is_feed};
@@ -113,7 +114,7 @@ const ADDRESS_NAMES: [&str; 14] = [
 ];
 
 /// The guard of private feeds, for the answer to one request.
-pub(super) struct FeedGuard {
+pub(crate) struct FeedGuard {
     /// True where all feeds of the site are private.
     is_of_site: bool,
     is_head: bool,
@@ -203,7 +204,7 @@ impl FeedGuard {
     }
 
     /// The answer in the place of a feed.
-    pub(super) fn refusal(&self, list: &str) -> Refusal {
+    pub(crate) fn refusal(&self, list: &str) -> Refusal {
         if self.is_of_site {
             Refusal::private_feed(list)
         } else {

@@ -57,12 +57,12 @@ const PERSONAL: [&str; 3] = ["since=", "until=", "timeout="];
 /// Mark of an answer, as an extension, that everybody gets who sends the same question, as long as
 /// it still gives the body.
 #[derive(Clone)]
-pub(super) struct Repeatable(Arc<dyn Fn() -> Option<Bytes> + Send + Sync>);
+pub(crate) struct Repeatable(Arc<dyn Fn() -> Option<Bytes> + Send + Sync>);
 
 impl Repeatable {
     /// A mark with the way to the body; `None` ends it: the answer may be another one now, or its
     /// body is not at hand.
-    pub(super) fn new(body: impl Fn() -> Option<Bytes> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(body: impl Fn() -> Option<Bytes> + Send + Sync + 'static) -> Self {
         Self(Arc::new(body))
     }
 }
@@ -130,7 +130,7 @@ impl KeptAnswer {
 
 /// A layer that gives repeatable answers again, before anything behind it is asked.
 #[derive(Clone, Debug)]
-pub(super) struct AnswerMemory(Arc<Cache<MemoryKey, KeptAnswer>>);
+pub(crate) struct AnswerMemory(Arc<Cache<MemoryKey, KeptAnswer>>);
 
 impl Default for AnswerMemory {
     fn default() -> Self {
@@ -179,7 +179,7 @@ type AnswerToKeep = BoxFuture<'static, Result<Response, Infallible>>;
 
 /// A service behind a memory of its answers.
 #[derive(Clone, Debug)]
-pub(super) struct Remembering<S> {
+pub(crate) struct Remembering<S> {
     inner: S,
     memory: AnswerMemory,
 }

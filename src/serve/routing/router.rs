@@ -1,16 +1,18 @@
 //! The router: from a request to the mount that takes it, before any of its body is read; while the
 //! start is under way there are no mounts: requests wait for them a little, and then it says so.
 
-use super::{
-    accept, event_stream,
-    mount::Mount,
-    own_layers,
-    refusal::{ListUrl, Refusal},
-};
+use super::{mount::Mount, own_layers};
 use crate::{
     catalog::RegistrationProgress,
     edge::body::{MountService, Response, ServeBody, Streamed},
     layers::OwnMark,
+    serve::{
+        answers::{
+            accept,
+            refusal::{ListUrl, Refusal},
+        },
+        feeds::event_stream,
+    },
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

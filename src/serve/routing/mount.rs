@@ -1,8 +1,11 @@
 //! Mounts: services that answer side by side, each for the requests that it takes; not what they
 //! answer.
 
-use super::{own_layers, refusal::Refusal};
-use crate::edge::body::{MountService, Response, ServeBody};
+use super::own_layers;
+use crate::{
+    edge::body::{MountService, Response, ServeBody},
+    serve::answers::refusal::Refusal,
+};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{HeaderValue, Method, Request, request::Parts};
 use std::{convert::Infallible, fmt};
@@ -23,7 +26,7 @@ impl fmt::Debug for Mount {
 }
 
 /// Answers requests, or refuses them.
-pub(super) trait Handler: Clone + Send + Sync + 'static {
+pub(crate) trait Handler: Clone + Send + Sync + 'static {
     /// The methods that it takes, as in `Allow`.
     const METHODS: &'static str = "GET, HEAD, OPTIONS";
 
@@ -55,7 +58,7 @@ impl Mount {
     }
 
     /// A mount of our own paths, in the layers of those.
-    pub(super) fn own<H: Handler>(
+    pub(crate) fn own<H: Handler>(
         takes: impl Fn(&Parts) -> bool + Send + Sync + 'static,
         handler: H,
     ) -> Self {
@@ -68,7 +71,7 @@ impl Mount {
     }
 
     /// A mount of somebody else's paths, whose answers carry nothing that their owner did not say.
-    pub(super) fn bare(
+    pub(crate) fn bare(
         takes: impl Fn(&Parts) -> bool + Send + Sync + 'static,
         handler: impl Handler,
     ) -> Self {
@@ -114,7 +117,7 @@ fn service_of(
 }
 
 /// The answer of a service, which never fails.
-pub(super) fn answer_of<Q: Send + 'static, A: 'static>(
+pub(crate) fn answer_of<Q: Send + 'static, A: 'static>(
     service: &BoxCloneSyncService<Q, A, Infallible>,
     asked: Q,
 ) -> BoxFuture<'static, A> {

@@ -27,7 +27,7 @@ pub(super) async fn look_ahead(
 
 /// The end of a look at the beginning of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LookEnd {
+pub(crate) enum LookEnd {
     /// No more is needed.
     Enough,
     /// The body has ended.

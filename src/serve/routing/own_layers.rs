@@ -16,7 +16,7 @@ use tower_http::{
 
 /// A mount of our own paths in its layers. `methods` are those that it takes, as in `Allow`:
 /// scripts of other pages learn the same.
-pub(super) fn own<S>(service: S, methods: &'static str) -> MountService
+pub(crate) fn own<S>(service: S, methods: &'static str) -> MountService
 where
     S: Service<Request<ServeBody>, Response = Response, Error = Infallible>
         + Clone
@@ -76,7 +76,7 @@ fn cors(methods: &'static str) -> CorsLayer {
 
 /// Permissions of answers that hold what publishers wrote: a browser that is led to them shows them
 /// and runs nothing.
-pub(super) const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
+pub(crate) const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
 );
 
@@ -84,7 +84,7 @@ pub(super) const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static
 /// An answer that a browser takes for what its media type says, and runs nothing of. A copy that is
 /// still good keeps the permissions that it came with: those of a 304 would take their place (RFC
 /// 9111 section 3.2).
-pub(super) fn guarded(mut response: Response) -> Response {
+pub(crate) fn guarded(mut response: Response) -> Response {
     let is_of_copy = response.status() == StatusCode::NOT_MODIFIED;
     let headers = response.headers_mut();
     headers

@@ -1,10 +1,10 @@
 //! The pages of a site, on their way to its origin: whatever would make one of our users known to
 //! the old server stays here; not how requests are passed on.
 
-use super::{context::ServeContext, mount::answer_of, refusal::Refusal};
 use crate::{
     auth::AuthVerdict,
     edge::body::{MountService, Response, ServeBody},
+    serve::{answers::refusal::Refusal, feeds::context::ServeContext, routing::mount::answer_of},
 };
 use futures_util::future::BoxFuture;
 use http::{Request, request::Parts};
@@ -13,7 +13,7 @@ use std::{convert::Infallible, sync::Arc};
 use tower::util::BoxCloneSyncService;
 
 /// The way to the origins of sites, for requests without credentials of ours.
-pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> MountService {
+pub(crate) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> MountService {
     let pages = move |request: Request<ServeBody>| {
         let (context, origin) = (context.clone(), origin.clone());
         // Boxed: the proxy is a large future, and most requests end here.

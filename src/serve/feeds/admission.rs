@@ -1,10 +1,7 @@
 //! Admission: who sends a request, and whether the sender may have what it asks for; decided before
 //! anything of the answer is made. Not the answer.
 
-use super::{
-    accept, answer_memory::Repeatable, context::ServeContext, refusal::Refusal,
-    validators::if_unchanged,
-};
+use super::context::ServeContext;
 use crate::{
     auth::{AuthVerdict, Credentials, Principal},
     catalog::{CatalogSnapshot, RegisteredFeed},
@@ -17,6 +14,9 @@ use crate::{
     readers::Coding,
     render::{Endpoint, Site, jsonp},
     secret::Secret,
+    serve::answers::{
+        accept, answer_memory::Repeatable, refusal::Refusal, validators::if_unchanged,
+    },
 };
 use bytes::Bytes;
 use http::{
@@ -31,15 +31,15 @@ use std::{
 
 /// The sender of a request that is admitted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Caller {
+pub(crate) struct Caller {
     /// The principal; `None` where nobody needs to be known.
     pub(super) principal: Option<Principal>,
     /// The site below the secret by which the request came: its links work by themselves.
-    pub(super) site: Option<Arc<Site>>,
+    pub(crate) site: Option<Arc<Site>>,
     /// True for an answer that is for the caller alone.
-    pub(super) is_private: bool,
+    pub(crate) is_private: bool,
     /// The feed that is asked for by its name, and read; `None` where none is.
-    pub(super) feed: Option<AdmittedFeed>,
+    pub(crate) feed: Option<AdmittedFeed>,
     /// The catalog by which everybody may have what is asked for; of what is not for everybody,
     /// none.
     pub(super) open_in: Weak<CatalogSnapshot>,
@@ -47,11 +47,11 @@ pub(super) struct Caller {
 
 /// A feed that a caller may read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AdmittedFeed {
+pub(crate) struct AdmittedFeed {
     /// The feed of the name.
-    pub(super) named: FeedNo,
+    pub(crate) named: FeedNo,
     /// The feed that the caller reads under that name: the same, or a part of it (SF-131).
-    pub(super) read: FeedNo,
+    pub(crate) read: FeedNo,
 }
 
 impl AdmittedFeed {
@@ -70,7 +70,7 @@ impl AdmittedFeed {
 
 impl Caller {
     /// True for a caller who reads a part of the feed that is asked for.
-    pub(super) fn reads_part(&self) -> bool {
+    pub(crate) fn reads_part(&self) -> bool {
         self.feed.is_some_and(|feed| feed.read != feed.named)
     }
 
@@ -88,32 +88,32 @@ impl Caller {
 }
 
 /// A request that its caller may make, and what it is answered from.
-pub(super) struct AdmittedRequest<'a> {
-    pub(super) context: &'a Arc<ServeContext>,
-    pub(super) request: &'a Parts,
-    pub(super) caller: Caller,
+pub(crate) struct AdmittedRequest<'a> {
+    pub(crate) context: &'a Arc<ServeContext>,
+    pub(crate) request: &'a Parts,
+    pub(crate) caller: Caller,
 }
 
 impl<'a> AdmittedRequest<'a> {
     /// Our URLs as the caller knows them.
-    pub(super) fn site(&self) -> &Site {
+    pub(crate) fn site(&self) -> &Site {
         match &self.caller.site {
             Some(site) => site,
             None => self.context.readers.site(),
         }
     }
 
-    pub(super) fn query(&self) -> &'a str {
+    pub(crate) fn query(&self) -> &'a str {
         self.request.uri.query().unwrap_or_default()
     }
 
     /// The content coding that the consumer prefers.
-    pub(super) fn coding(&self) -> Coding {
+    pub(crate) fn coding(&self) -> Coding {
         accept::coding_for(self.request)
     }
 
     /// The feed that the caller was admitted to by its name; 410 for one that was served.
-    pub(super) fn feed(&self, name: &str) -> Result<AdmittedFeed, Refusal> {
+    pub(crate) fn feed(&self, name: &str) -> Result<AdmittedFeed, Refusal> {
         if let Some(feed) = self.caller.feed {
             return Ok(feed);
         }
@@ -157,7 +157,7 @@ impl<'a> AdmittedRequest<'a> {
 
     /// Marks an answer as one that may be given again while everybody may have it and there is the
     /// body. One that is not for everybody is not marked.
-    pub(super) fn mark_repeatable(
+    pub(crate) fn mark_repeatable(
         &self,
         response: &mut Response,
         body: impl Fn() -> Option<Bytes> + Send + Sync + 'static,
@@ -171,7 +171,7 @@ impl<'a> AdmittedRequest<'a> {
     }
 
     /// The answer as the caller gets it, unless another state is asked for.
-    pub(super) fn finish(&self, mut response: Response) -> Result<Response, Refusal> {
+    pub(crate) fn finish(&self, mut response: Response) -> Result<Response, Refusal> {
         self.caller.mark(&mut response);
         if_unchanged(self.request, response)
     }
@@ -184,7 +184,7 @@ impl ServeContext {
     ///
     /// While there is a private feed, nobody unknown is told which names there are: whatever is not
     /// public is 401. A user who may not read a feed finds none of that name.
-    pub(super) async fn admit<'a>(
+    pub(crate) async fn admit<'a>(
         self: &'a Arc<Self>,
         request: &'a Parts,
         endpoint: &Endpoint,
@@ -248,7 +248,7 @@ impl ServeContext {
     }
 
     /// Refuses a feed whose first document is not in, with the time at which it is asked for.
-    pub(super) async fn check_ready(&self, feed: AdmittedFeed) -> Result<(), Refusal> {
+    pub(crate) async fn check_ready(&self, feed: AdmittedFeed) -> Result<(), Refusal> {
         if self.readers.head(feed.read).is_ok_and(|head| head.ready) {
             return Ok(());
         }
@@ -282,7 +282,7 @@ impl ServeContext {
     }
 
     /// The principal behind a request for no feed; `None` for nobody known.
-    pub(super) async fn sender(&self, request: &Parts) -> Result<Option<Principal>, Refusal> {
+    pub(crate) async fn sender(&self, request: &Parts) -> Result<Option<Principal>, Refusal> {
         match self.readers.site().secret(request.uri.path()) {
             Some(token) => self.bearer_of(request, &token).await.map(Some),
             None if self.gate.catalog.snapshot().has_private() => self.identify(request).await,
@@ -291,7 +291,7 @@ impl ServeContext {
     }
 
     /// 401, with the schemes that would do.
-    pub(super) fn unauthenticated(&self, request: &Parts) -> Refusal {
+    pub(crate) fn unauthenticated(&self, request: &Parts) -> Refusal {
         Refusal::unauthenticated(self.takes_basic(request))
     }
 
@@ -331,7 +331,7 @@ impl ServeContext {
     }
 
     /// The address of the client behind a request, as far as it is known.
-    pub(super) fn client(&self, request: &Parts) -> Option<IpAddr> {
+    pub(crate) fn client(&self, request: &Parts) -> Option<IpAddr> {
         client_address(
             &request.extensions,
             &request.headers,

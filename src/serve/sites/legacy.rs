@@ -3,14 +3,7 @@
 //! site.
 
 use super::{
-    accept,
-    context::ServeContext,
-    event_stream,
     fresh_looks::{FreshLooks, fresh_secs},
-    mount::{Handler, Mount, answer_of},
-    own_layers::{CONTENT_SECURITY_POLICY, guarded},
-    pull,
-    refusal::Refusal,
     trackers::without_trackers,
 };
 use crate::{
@@ -21,6 +14,14 @@ use crate::{
     },
     readers::{Coding, PlainDocument},
     render::{Endpoint, LegacyLinks, Query, Representation, link_header},
+    serve::{
+        answers::{accept, refusal::Refusal},
+        feeds::{context::ServeContext, event_stream, pull},
+        routing::{
+            mount::{Handler, Mount, answer_of},
+            own_layers::{CONTENT_SECURITY_POLICY, guarded},
+        },
+    },
 };
 use bytes::Bytes;
 use http::{
@@ -124,13 +125,13 @@ impl LegacyRequest {
 }
 
 /// True for a request at the address of an old feed, or at what could be that of a private one.
-pub(super) fn is_at_feed(context: &ServeContext, request: &Parts) -> bool {
+pub(crate) fn is_at_feed(context: &ServeContext, request: &Parts) -> bool {
     LegacyRequest::of(context, request).is_some()
 }
 
 /// The mounts of the addresses of old feeds, before the rest of their sites, to which `origin`
 /// leads.
-pub(super) fn mounts(
+pub(crate) fn mounts(
     context: &Arc<ServeContext>,
     origin: &MountService,
     looks: &Arc<dyn FreshLooks>,

@@ -2,8 +2,10 @@
 //! 9110 section 13); not what they are made of.
 
 use super::{accept, refusal::Refusal};
-use crate::edge::body::Response;
-use crate::edge::fields::{list_value, set, text};
+use crate::edge::{
+    body::Response,
+    fields::{list_value, set, text},
+};
 use http::{
     HeaderMap, HeaderName, Method, StatusCode,
     header::{
@@ -14,17 +16,17 @@ use http::{
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The validators of an answer in one coding.
-pub(super) struct AnswerValidators {
+pub(crate) struct AnswerValidators {
     /// The tag, as in `ETag`.
-    pub(super) etag: String,
+    pub(crate) etag: String,
     /// The second of the last change, once it is over: until then another change may carry the same
     /// date.
-    pub(super) modified: Option<u64>,
+    pub(crate) modified: Option<u64>,
 }
 
 /// The tag of an answer that is written anew each time, made of its bytes before they are coded,
 /// and of the tag of the coding.
-pub(super) fn tag_of(body: &[u8], coding_tag: &str) -> String {
+pub(crate) fn tag_of(body: &[u8], coding_tag: &str) -> String {
     format!(
         "\"{:08x}.{:x}{coding_tag}\"",
         crc32fast::hash(body),
@@ -33,7 +35,7 @@ pub(super) fn tag_of(body: &[u8], coding_tag: &str) -> String {
 }
 
 /// The answer to a consumer that has a fresh copy.
-pub(super) fn not_modified() -> Response {
+pub(crate) fn not_modified() -> Response {
     let mut response = Response::default();
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     response
@@ -42,7 +44,7 @@ pub(super) fn not_modified() -> Response {
 impl AnswerValidators {
     /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before
     /// `If-Modified-Since`.
-    pub(super) fn are_fresh(&self, request: &HeaderMap) -> bool {
+    pub(crate) fn are_fresh(&self, request: &HeaderMap) -> bool {
         if let Some(known) = list_value(request, &IF_NONE_MATCH) {
             return accept::names_tag(&known, &self.etag);
         }
@@ -53,7 +55,7 @@ impl AnswerValidators {
     }
 
     /// Writes them, alike on 200 and 304 (RFC 9110 section 15.4.5).
-    pub(super) fn write(&self, headers: &mut HeaderMap) {
+    pub(crate) fn write(&self, headers: &mut HeaderMap) {
         set(headers, ETAG, &self.etag);
         if let Some(secs) = self.modified {
             let date = UNIX_EPOCH + Duration::from_secs(secs);
@@ -64,7 +66,7 @@ impl AnswerValidators {
 
 /// An answer, unless the request asks for another state than the one in it. `If-Match` goes before
 /// `If-Unmodified-Since`, and both go before what makes a 304 (RFC 9110 section 13.2.2).
-pub(super) fn if_unchanged(request: &Parts, answer: Response) -> Result<Response, Refusal> {
+pub(crate) fn if_unchanged(request: &Parts, answer: Response) -> Result<Response, Refusal> {
     let is_read = matches!(request.method, Method::GET | Method::HEAD);
     let has_state = answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED;
     if is_read && has_state && !is_asked_state(&request.headers, answer.headers()) {

@@ -1,7 +1,12 @@
 //! Which requests are held, how many at once, and for how long; not what wakes them.
 
-use super::{Config, refusal::Refusal};
-use crate::{client_net::client_net, feed::record::FeedNo, locks::lock, render::Query};
+use crate::{
+    client_net::client_net,
+    feed::record::FeedNo,
+    locks::lock,
+    render::Query,
+    serve::{Config, answers::refusal::Refusal},
+};
 use http::Method;
 use std::{
     collections::HashMap,
@@ -36,7 +41,7 @@ pub struct Waiters {
 
 /// A place of one request; dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct WaiterPlace {
+pub(crate) struct WaiterPlace {
     _place: OwnedSemaphorePermit,
     client: Option<(IpAddr, Taken<IpAddr>)>,
     feed: (FeedNo, Taken<FeedNo>),
@@ -60,7 +65,7 @@ impl Waiters {
     // Decides: Is a request held, and for how long?
     /// For how long a request may be held (D-11): only with `since` or an explicit `timeout`, and
     /// never a HEAD.
-    pub(super) fn hold(&self, method: &Method, query: &Query) -> Option<Duration> {
+    pub(crate) fn hold(&self, method: &Method, query: &Query) -> Option<Duration> {
         let asked = !query.since.is_empty() || query.timeout_secs.is_some();
         let timeout =
             Duration::from_secs(query.timeout_secs.unwrap_or(TIMEOUT_SECS)).min(self.timeout_max);
@@ -101,7 +106,7 @@ impl Waiters {
     }
 
     /// The longest hold, seconds.
-    pub(super) fn timeout_max_secs(&self) -> u64 {
+    pub(crate) fn timeout_max_secs(&self) -> u64 {
         self.timeout_max.as_secs()
     }
 

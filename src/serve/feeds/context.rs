@@ -1,11 +1,15 @@
 //! The things that answers to pulls are made from.
 
-use super::{Config, first_seen::FirstSeen, long_poll::Waiters, refusal::Refusal};
+use super::long_poll::Waiters;
 use crate::{
     catalog::{ReadGate, Sites},
     clock::Clock,
     layers::OwnMark,
     readers::Readers,
+    serve::{
+        Config,
+        answers::{first_seen::FirstSeen, refusal::Refusal},
+    },
     store::Store,
 };
 use std::sync::Arc;
@@ -39,7 +43,7 @@ pub struct ServeContext {
 
 impl ServeContext {
     /// 404, with the way to what there is.
-    pub(super) fn unknown(&self, text: &str) -> Refusal {
+    pub(crate) fn unknown(&self, text: &str) -> Refusal {
         let list = self.readers.site().list();
         Refusal::unknown(format!("{text}. {list} lists the feeds"))
     }

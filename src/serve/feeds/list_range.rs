@@ -25,7 +25,7 @@ pub struct FeedRange {
 
 impl FeedRange {
     /// The range that a query asks for; else what is wrong with it.
-    pub(super) fn parse(query: &str) -> Result<Self, Cow<'static, str>> {
+    pub(crate) fn parse(query: &str) -> Result<Self, Cow<'static, str>> {
         let mut range = Self::default();
         let mut seen: Vec<&str> = Vec::new();
         for (name, value) in parse(query.as_bytes()) {
@@ -59,7 +59,7 @@ impl FeedRange {
     }
 
     /// True for a feed that holds all of the words.
-    pub(super) fn shows(&self, name: &str, title: &str) -> bool {
+    pub(crate) fn shows(&self, name: &str, title: &str) -> bool {
         if self.words.is_empty() {
             return true;
         }

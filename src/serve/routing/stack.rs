@@ -1,11 +1,12 @@
 //! The tower layers around the router, outermost first; the layers of our own paths are in
 //! `own_layers`.
 
-use super::{answer_memory::AnswerMemory, router::Router};
+use super::router::Router;
 use crate::{
     edge::fields::text,
     render::{Representation, event_stream, html, jsonp},
     secret::logged_url,
+    serve::answers::answer_memory::AnswerMemory,
     telemetry::Metrics,
 };
 use bytes::Bytes;

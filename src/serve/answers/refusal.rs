@@ -1,11 +1,13 @@
 //! From refusals to responses, in one place: what the consumer is told, and what only the log is.
 
 use super::accept;
-use crate::edge::fields::list_value;
 use crate::{
     auth::challenge::challenges,
     catalog::RegistrationProgress,
-    edge::body::{self, Response},
+    edge::{
+        body::{self, Response},
+        fields::list_value,
+    },
     feed::position::BadPosition,
     readers::ReadError,
     render::{Audience, BadQuery, Negotiation, Representation, html, urls::asks_for_script},
@@ -24,7 +26,7 @@ use std::{borrow::Cow, ops::RangeInclusive, sync::Arc};
 
 /// A request that is not answered as asked (D-25).
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     status: StatusCode,
     text: Cow<'static, str>,
     retry_after_secs: Option<u64>,
@@ -53,18 +55,18 @@ impl Refusal {
     }
 
     /// 400: the request itself is wrong.
-    pub(super) fn bad(text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn bad(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, text)
     }
 
     /// 404.
-    pub(super) fn unknown(text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn unknown(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
     /// 401, with the schemes that would do. It is said of everything that is not public, be it
     /// there or not.
-    pub(super) fn unauthenticated(takes_basic: bool) -> Self {
+    pub(crate) fn unauthenticated(takes_basic: bool) -> Self {
         let text = "this needs credentials. Send a user and password, a token, or WSSE";
         let challenges = challenges(takes_basic).collect();
         Self {
@@ -74,13 +76,13 @@ impl Refusal {
     }
 
     /// 403: a password that everybody on the way could read.
-    pub(super) fn plain_http() -> Self {
+    pub(crate) fn plain_http() -> Self {
         let text = "this server takes no passwords over plain HTTP. Use https, a token or WSSE. Change this password, because others could read it";
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
     /// 403: a script that any page could load.
-    pub(super) fn no_script() -> Self {
+    pub(crate) fn no_script() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
             "a private feed cannot be a script, because any page could read it. Leave out `callback`",
@@ -88,14 +90,14 @@ impl Refusal {
     }
 
     /// 403: a feed that a private site has at another address.
-    pub(super) fn private_feed(list: &str) -> Self {
+    pub(crate) fn private_feed(list: &str) -> Self {
         let text =
             format!("the feeds of this site are private. {list} lists them for their readers");
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
     /// 403: a feed at an address that nobody named, at a site that has a private one.
-    pub(super) fn unnamed_feed(list: &str) -> Self {
+    pub(crate) fn unnamed_feed(list: &str) -> Self {
         let text = format!(
             "everfeed holds back the feed at this address. It may be a private feed of this site under another address. {list} lists \
              the feeds. If everybody may read this one, the owner can name its address in `feeds` of the [[site]]"
@@ -104,13 +106,13 @@ impl Refusal {
     }
 
     /// 421: a callback of our own hub that leads to us.
-    pub(super) fn own_call() -> Self {
+    pub(crate) fn own_call() -> Self {
         let text = "this callback leads back to the hub itself. Give a callback that is not an address of everfeed";
         Self::new(StatusCode::MISDIRECTED_REQUEST, text)
     }
 
     /// 429: too many attempts of the client's address, or for one name from behind it, failed.
-    pub(super) fn slow_down(secs: u64) -> Self {
+    pub(crate) fn slow_down(secs: u64) -> Self {
         let text = format!(
             "your address has sent too many wrong passwords or tokens. Wait {secs} s and send the right one. Clients behind an \
              unknown proxy share one address. The operator can name the proxy in server.trusted_proxies"
@@ -122,14 +124,14 @@ impl Refusal {
     }
 
     /// 508: a request of our own that has come back.
-    pub(super) fn leads_back() -> Self {
+    pub(crate) fn leads_back() -> Self {
         let text = "everfeed sent this request to itself, because the address of an old server leads back here. \
                     The operator has to correct site.origin or feed.url";
         Self::new(StatusCode::LOOP_DETECTED, text)
     }
 
     /// 410: a feed that was taken out of the configuration, and that the store still remembers.
-    pub(super) fn gone() -> Self {
+    pub(crate) fn gone() -> Self {
         Self::new(
             StatusCode::GONE,
             "this feed is gone. The operator has removed it. Stop asking for it",
@@ -137,19 +139,19 @@ impl Refusal {
     }
 
     /// 503: a feed whose entry in the registry cannot be read.
-    pub(super) fn unread_entry() -> Self {
+    pub(crate) fn unread_entry() -> Self {
         let text = "this server cannot read how it is to serve this feed. The fault is on this server, and the operator can see it. \
                     Try again after the time in Retry-After";
         Self::for_now(text, *NOT_READY_SECS.end())
     }
 
     /// 410: a resource that its publisher has deleted.
-    pub(super) fn deleted() -> Self {
+    pub(crate) fn deleted() -> Self {
         Self::new(StatusCode::GONE, "its publisher has deleted this")
     }
 
     /// 405, with the methods that are allowed.
-    pub(super) fn method(allow: &'static str) -> Self {
+    pub(crate) fn method(allow: &'static str) -> Self {
         Self {
             allow: Some(allow),
             ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow} here"))
@@ -157,7 +159,7 @@ impl Refusal {
     }
 
     /// 406, with what there is.
-    pub(super) fn unacceptable() -> Self {
+    pub(crate) fn unacceptable() -> Self {
         let is_chosen = |form: &Representation| form.negotiation() != Negotiation::Never;
         let full = Representation::of(Audience::Full).filter(is_chosen);
         let full: Vec<_> = full.map(|form| form.media_type()).collect();
@@ -180,7 +182,7 @@ impl Refusal {
     }
 
     /// 408: the request itself did not come in time.
-    pub(super) fn slow(secs: u64) -> Self {
+    pub(crate) fn slow(secs: u64) -> Self {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,
             format!("your request body took longer than {secs} seconds. Send it again, faster"),
@@ -188,7 +190,7 @@ impl Refusal {
     }
 
     /// 414.
-    pub(super) fn long(bytes_max: usize) -> Self {
+    pub(crate) fn long(bytes_max: usize) -> Self {
         Self::new(
             StatusCode::URI_TOO_LONG,
             format!("your URL is too long. A path with its query has {bytes_max} bytes at most"),
@@ -196,7 +198,7 @@ impl Refusal {
     }
 
     /// 413.
-    pub(super) fn too_large(bytes_max: usize) -> Self {
+    pub(crate) fn too_large(bytes_max: usize) -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("your request body is too large. It may have {bytes_max} bytes at most"),
@@ -205,7 +207,7 @@ impl Refusal {
 
     /// 503: a feed whose first document is not in, and is asked for again after so many seconds;
     /// `fails` when it was asked for and did not come.
-    pub(super) fn not_ready(secs: u64, fails: bool) -> Self {
+    pub(crate) fn not_ready(secs: u64, fails: bool) -> Self {
         let text = if fails {
             "everfeed has never read this feed, because the publisher's server does not answer well. It tries again. Come back after the time in Retry-After"
         } else {
@@ -216,7 +218,7 @@ impl Refusal {
     }
 
     /// 503: the feeds are being registered, and none of them is known to be there or not.
-    pub(super) fn starting(progress: &RegistrationProgress) -> Self {
+    pub(crate) fn starting(progress: &RegistrationProgress) -> Self {
         let text = format!("everfeed is starting ({progress}). Try again soon");
         Self::for_now(text, BUSY_SECS)
     }
@@ -230,7 +232,7 @@ impl Refusal {
     }
 
     /// 503: who may read a private feed is kept in a store that cannot be reached.
-    pub(super) fn unheard() -> Self {
+    pub(crate) fn unheard() -> Self {
         Self::for_now(
             "everfeed cannot reach its store, so it cannot check who may read this. Try again after the time in Retry-After",
             BUSY_SECS,
@@ -238,7 +240,7 @@ impl Refusal {
     }
 
     /// 503: too many requests are held already.
-    pub(super) fn busy() -> Self {
+    pub(crate) fn busy() -> Self {
         Self {
             ends_connection: true,
             ..Self::for_now(
@@ -250,13 +252,13 @@ impl Refusal {
 
     /// 503: what the sender may read here becomes another part of the feed, or another is being
     /// made.
-    pub(super) fn changing() -> Self {
+    pub(crate) fn changing() -> Self {
         let text = "the operator is changing your access to this feed. Try again soon";
         Self::for_now(text, BUSY_SECS)
     }
 
     /// 429: too many requests of one client are held already.
-    pub(super) fn too_many(max: usize) -> Self {
+    pub(crate) fn too_many(max: usize) -> Self {
         let text = format!(
             "{max} requests of your address are waiting already. Close some, or try again soon"
         );
@@ -269,7 +271,7 @@ impl Refusal {
 
     /// The response: a line of text, a page for whoever would rather have one, or a problem where
     /// JSON is asked for.
-    pub(super) fn respond(self, request: &Parts) -> Response {
+    pub(crate) fn respond(self, request: &Parts) -> Response {
         let form = ErrorForm::of(request);
         let body = form.body(request, self.status, &self.text);
         let mut response = body::short(self.status, form.content_type(), body);
@@ -303,13 +305,13 @@ impl Refusal {
 
 /// The address of the list of feeds, as an extension of a request: pages of errors lead to it.
 #[derive(Clone, Debug)]
-pub(super) struct ListUrl(pub(super) Arc<str>);
+pub(crate) struct ListUrl(pub(crate) Arc<str>);
 
 /// The media type of errors in JSON (RFC 9457).
-pub(super) const PROBLEM: &str = "application/problem+json";
+pub(crate) const PROBLEM: &str = "application/problem+json";
 
 /// Permissions of pages of errors.
-pub(super) const PAGE_POLICY: HeaderValue = HeaderValue::from_static(html::CONTENT_SECURITY_POLICY);
+pub(crate) const PAGE_POLICY: HeaderValue = HeaderValue::from_static(html::CONTENT_SECURITY_POLICY);
 
 /// The form in which an error is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -367,7 +369,7 @@ impl ErrorForm {
 }
 
 /// An answer whose error is a line of text, in the form that is asked for.
-pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::Response<Bytes> {
+pub(crate) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::Response<Bytes> {
     let status = answer.status();
     let is_error = status.is_client_error() || status.is_server_error();
     let is_text = answer
@@ -388,7 +390,7 @@ pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::
 }
 
 /// A problem without a type of its own: its status says what kind it is, its detail what is wrong.
-pub(super) fn problem(status: StatusCode, detail: &str) -> serde_json::Value {
+pub(crate) fn problem(status: StatusCode, detail: &str) -> serde_json::Value {
     let title = status.canonical_reason().unwrap_or_default();
     serde_json::json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail })
 }

@@ -2,19 +2,19 @@
 //! changed, given to the hub as such; every other call there is the site's own. Not what becomes of
 //! a hint (LEGACY C-3).
 
-use super::{
-    context::ServeContext,
-    hub_forms::{HubService, read_form},
-    look_ahead::{joined, look_ahead},
-    mount::{Handler, answer_of},
-    refusal::Refusal,
-};
+use super::look_ahead::{joined, look_ahead};
 use crate::{
     catalog::RegisteredFeed,
     edge::{
         body::{self, MountService, Response, ServeBody},
         fields::text,
         xml_rpc::{BadXmlRpc, NO_METHOD, NOT_WELL_FORMED, XmlRpcCall, fault_answer, ping_answer},
+    },
+    serve::{
+        answers::refusal::Refusal,
+        feeds::context::ServeContext,
+        hub_forms::{HubService, read_form},
+        routing::mount::{Handler, answer_of},
     },
 };
 use bytes::Bytes;
@@ -38,7 +38,7 @@ const FEEDS_MAX: usize = 50;
 
 // Decides: Which calls at `/RPC2` are ours?
 /// True for a request that could be a ping of a site's blog.
-pub(super) fn could_be_ping(context: &ServeContext, request: &Parts) -> bool {
+pub(crate) fn could_be_ping(context: &ServeContext, request: &Parts) -> bool {
     request.method == Method::POST
         && request.uri.path() == PATH
         && context
@@ -49,10 +49,10 @@ pub(super) fn could_be_ping(context: &ServeContext, request: &Parts) -> bool {
 
 /// Pings, and the way to the site for calls that are none.
 #[derive(Clone)]
-pub(super) struct Pings {
-    pub(super) context: Arc<ServeContext>,
-    pub(super) hub: HubService,
-    pub(super) origin: MountService,
+pub(crate) struct Pings {
+    pub(crate) context: Arc<ServeContext>,
+    pub(crate) hub: HubService,
+    pub(crate) origin: MountService,
 }
 
 impl Handler for Pings {

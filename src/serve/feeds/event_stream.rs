@@ -5,7 +5,6 @@ use super::{
     admission::{AdmittedRequest, Caller},
     context::ServeContext,
     long_poll::WaiterPlace,
-    refusal::Refusal,
 };
 use crate::{
     edge::{
@@ -15,6 +14,7 @@ use crate::{
     feed::{lineage::GENERATION, order::Axis, view::View},
     readers::{Pages, ReadRequest, Rendered},
     render::{Query, event_stream},
+    serve::answers::refusal::Refusal,
 };
 use bytes::Bytes;
 use http::{
@@ -50,7 +50,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The events of a feed.
-pub(super) async fn open(
+pub(crate) async fn open(
     asked: &AdmittedRequest<'_>,
     name: &str,
     is_negotiated: bool,
@@ -85,7 +85,7 @@ pub(super) async fn open(
 
 /// A stream that ends at once, for browsers that come while the server starts: after any other
 /// answer they would never come again.
-pub(super) fn come_again() -> Response {
+pub(crate) fn come_again() -> Response {
     let line = event_stream::retry(spread_retry());
     response(body::whole(line), false)
 }

@@ -1,12 +1,9 @@
 //! The list of feeds and the description of each, for programs, scripts and people.
 
 use super::{
-    accept,
     admission::{AdmittedFeed, AdmittedRequest},
-    feed_range::{FEEDS_DEFAULT, FeedRange},
+    list_range::{FEEDS_DEFAULT, FeedRange},
     long_poll, pull,
-    refusal::Refusal,
-    validators::{AnswerValidators, tag_of},
 };
 use crate::{
     auth::Principal,
@@ -24,6 +21,11 @@ use crate::{
         self, Site,
         about::{About, Caps, Origin},
         list::List,
+    },
+    serve::answers::{
+        accept,
+        refusal::{PAGE_POLICY, Refusal},
+        validators::{AnswerValidators, tag_of},
     },
 };
 use http::{
@@ -44,7 +46,7 @@ const FEEDS_ON_PAGE_DEFAULT: usize = 100;
 const FEEDS_LOOKED_AT_MAX: usize = 10_000;
 
 /// The list of feeds: JSON, or a page when a browser asks.
-pub(super) async fn list(asked: &AdmittedRequest<'_>) -> Result<Response, Refusal> {
+pub(crate) async fn list(asked: &AdmittedRequest<'_>) -> Result<Response, Refusal> {
     let form = AnswerForm::of(asked)?;
     let site = asked.site();
     let feeds_default = match form {
@@ -63,14 +65,14 @@ pub(super) async fn list(asked: &AdmittedRequest<'_>) -> Result<Response, Refusa
 }
 
 /// The list of feeds as OPML.
-pub(super) async fn outline(asked: &AdmittedRequest<'_>) -> Result<Response, Refusal> {
+pub(crate) async fn outline(asked: &AdmittedRequest<'_>) -> Result<Response, Refusal> {
     let site = asked.site();
     let found = FeedPart::read(asked, &site.outline(), FEEDS_DEFAULT).await?;
     Ok(outlined(asked, &found.list(site)).await)
 }
 
 /// The members of a group as OPML; of a feed that is none, itself.
-pub(super) async fn outline_of(
+pub(crate) async fn outline_of(
     asked: &AdmittedRequest<'_>,
     name: &str,
 ) -> Result<Response, Refusal> {
@@ -103,13 +105,7 @@ pub(super) async fn outline_of(
 
 /// A list as OPML.
 async fn outlined(asked: &AdmittedRequest<'_>, list: &List<'_>) -> Response {
-    let mut response = Response::default();
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static(render::list::OPML_TYPE),
-    );
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    let response = empty_of(render::list::OPML_TYPE, "accept-encoding");
     validated(asked, response, render::list::opml(list)).await
 }
 
@@ -259,7 +255,7 @@ async fn origin(asked: &AdmittedRequest<'_>, feed: FeedNo) -> Result<Origin, Ref
 }
 
 /// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
-pub(super) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Response, Refusal> {
+pub(crate) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Response, Refusal> {
     let context = asked.context;
     let form = AnswerForm::of(asked)?;
     let AdmittedFeed { named, read } = asked.feed(name)?;
@@ -303,16 +299,18 @@ pub(super) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Res
 }
 
 /// The description of our HTTP side for programs.
-pub(super) async fn openapi(asked: &AdmittedRequest<'_>) -> Response {
+pub(crate) async fn openapi(asked: &AdmittedRequest<'_>) -> Response {
+    let response = empty_of(render::openapi::CONTENT_TYPE, "accept-encoding");
+    validated(asked, response, render::openapi::document(asked.site())).await
+}
+
+/// An answer without its body yet.
+fn empty_of(media_type: &'static str, vary: &'static str) -> Response {
     let mut response = Response::default();
     let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static(render::openapi::CONTENT_TYPE),
-    );
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    let body = render::openapi::document(asked.site());
-    validated(asked, response, body).await
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(VARY, HeaderValue::from_static(vary));
+    response
 }
 
 /// The answer in the coding that the consumer prefers, with validators made of its bytes and of the
@@ -386,13 +384,11 @@ impl AnswerForm {
                 render::jsonp::wrap(name, JSON, &body),
             ),
         };
-        let mut response = Response::default();
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+        let mut response = empty_of(media_type, "accept, accept-encoding");
         if let Self::Page = self {
-            let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
-            headers.insert(CONTENT_SECURITY_POLICY, policy);
+            response
+                .headers_mut()
+                .insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
         }
         validated(asked, response, body).await
     }

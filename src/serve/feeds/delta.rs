@@ -1,16 +1,18 @@
 //! Deltas (RFC 3229, `A-IM: feed`): does a consumer take the changed items of a page alone, and
 //! since which state? Not which items those are.
 
-use super::accept::{CODINGS, coding_tag};
-use crate::edge::{accepted::weighted, fields::list_value};
-use crate::feed::{record::Head, stamp::Stamp};
+use crate::{
+    edge::{accepted::weighted, fields::list_value},
+    feed::{record::Head, stamp::Stamp},
+    serve::answers::accept::{CODINGS, coding_tag},
+};
 use http::{HeaderMap, HeaderName, header::IF_NONE_MATCH};
 
 /// Manipulations of a body that a consumer takes.
 const A_IM: HeaderName = HeaderName::from_static("a-im");
 
 /// True where the consumer takes changed items alone.
-pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
     let Some(accepted) = list_value(headers, &A_IM) else {
         return false;
     };
@@ -22,17 +24,17 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
 
 /// A state of a view that the consumer holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DeltaBase {
+pub(crate) struct DeltaBase {
     /// The newest T of that state.
     pub(super) last_t: Stamp,
     /// Its tag, as the consumer sent it; `Delta-Base` of the answer.
-    pub(super) tag: String,
+    pub(crate) tag: String,
 }
 
 /// The newest state of a view that the consumer holds, by its tags; those of other views, and of a
 /// later state than ours, say nothing. `tail` is what the tags of the view have in common behind
 /// state and revision.
-pub(super) fn base(headers: &HeaderMap, tail: &str, head: Head) -> Option<DeltaBase> {
+pub(crate) fn base(headers: &HeaderMap, tail: &str, head: Head) -> Option<DeltaBase> {
     let known = list_value(headers, &IF_NONE_MATCH)?;
     let based = |tag: &str| {
         Some(DeltaBase {

@@ -29,7 +29,7 @@ enum Fit {
 /// The representation to send where the URL names none (SF-48): a page for whoever would rather
 /// have one, Atom when nothing is asked, JSON under JSON-P, `None` when nothing that we have is
 /// acceptable. Quality is in thousandths.
-pub(super) fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representation> {
+pub(crate) fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representation> {
     if !jsonp && prefers_page(accept) {
         return Some(Representation::PAGE);
     }
@@ -102,7 +102,7 @@ fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> 
 /// True for a browser: `text/html` is named, and ranks above all that could be a feed: its formats,
 /// XML and JSON, by their names or by a range that includes them. A feed reader that names a page
 /// beside its formats gets the feed.
-pub(super) fn prefers_page(accept: Option<&str>) -> bool {
+pub(crate) fn prefers_page(accept: Option<&str>) -> bool {
     let ranges = media_ranges(accept.unwrap_or_default());
     let page = ranges.iter().find(|(range, _)| range == "text/html");
     page.is_some_and(|(_, quality)| *quality > best_quality(&ranges, could_be_feed))
@@ -123,7 +123,7 @@ fn could_be_feed(range: &str) -> bool {
 
 /// True where the consumer would rather have a page for people than JSON: `text/html` is named and
 /// not outdone.
-pub(super) fn wants_html(accept: Option<&str>) -> bool {
+pub(crate) fn wants_html(accept: Option<&str>) -> bool {
     let ranges = media_ranges(accept.unwrap_or_default());
     let quality = |wanted: &[&str]| {
         ranges
@@ -137,7 +137,7 @@ pub(super) fn wants_html(accept: Option<&str>) -> bool {
 
 /// True where JSON is named and preferred to every form of XML: plain readers of an old feed name
 /// XML, or anything.
-pub(super) fn prefers_json(accept: Option<&str>) -> bool {
+pub(crate) fn prefers_json(accept: Option<&str>) -> bool {
     const JSON: [&str; 2] = ["application/json", "application/stream+json"];
     let ranges = media_ranges(accept.unwrap_or_default());
     let json = best_quality(&ranges, |range| JSON.contains(&range));
@@ -149,7 +149,7 @@ pub(super) fn prefers_json(accept: Option<&str>) -> bool {
 
 /// True where a stream of events is named, and preferred to all else that is named: a consumer that
 /// also takes a document would wait for its end.
-pub(super) fn wants_events(request: &Parts) -> bool {
+pub(crate) fn wants_events(request: &Parts) -> bool {
     let accept = list_value(&request.headers, &ACCEPT);
     let ranges = media_ranges(accept.as_deref().unwrap_or_default());
     let (events, others): (Vec<_>, Vec<_>) = ranges
@@ -163,7 +163,7 @@ pub(super) fn wants_events(request: &Parts) -> bool {
 }
 
 /// True where a list of validators names one, or any (weak comparison, RFC 9110 section 13.1.2).
-pub(super) fn names_tag(list: &str, own: &str) -> bool {
+pub(crate) fn names_tag(list: &str, own: &str) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let own = opaque(own);
     list.split(',')
@@ -184,7 +184,7 @@ pub(super) fn wants_json(accept: Option<&str>) -> bool {
 
 /// The codings on offer, best first where a consumer takes them equally: the later ones give larger
 /// bodies.
-pub(super) const CODINGS: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
+pub(crate) const CODINGS: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
 /// The content codings that a consumer names, with their quality in thousandths.
 struct AcceptedCodings(Vec<(String, u16)>);
@@ -244,18 +244,18 @@ fn coding(accept_encoding: Option<&str>) -> Coding {
 }
 
 /// The content coding that a consumer prefers.
-pub(super) fn coding_for(request: &Parts) -> Coding {
+pub(crate) fn coding_for(request: &Parts) -> Coding {
     coding(list_value(&request.headers, &ACCEPT_ENCODING).as_deref())
 }
 
 /// True where a consumer takes a coding, be it that it would rather have another one.
-pub(super) fn takes_coding(accept_encoding: &str, coding: Coding) -> bool {
+pub(crate) fn takes_coding(accept_encoding: &str, coding: Coding) -> bool {
     AcceptedCodings::parse(accept_encoding).quality(coding) > 0
 }
 
 /// The end of the ETag of a body in a coding: a cache picks one of its copies by the tag of a 304,
 /// so no two have the same (RFC 9111 section 4.3.4).
-pub(super) fn coding_tag(coding: Coding) -> String {
+pub(crate) fn coding_tag(coding: Coding) -> String {
     coding
         .token()
         .map(|token| format!("-{token}"))

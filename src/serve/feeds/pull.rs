@@ -2,11 +2,8 @@
 //! the readers.
 
 use super::{
-    accept,
     admission::{AdmittedFeed, AdmittedRequest},
     delta,
-    refusal::Refusal,
-    validators::{AnswerValidators, not_modified},
 };
 use crate::{
     edge::{
@@ -19,6 +16,11 @@ use crate::{
     },
     readers::{ReadRequest, Rendered},
     render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
+    serve::answers::{
+        accept,
+        refusal::Refusal,
+        validators::{AnswerValidators, not_modified},
+    },
 };
 use bytes::Bytes;
 use http::{
@@ -41,7 +43,7 @@ const LASTING: &str = "max-age=31536000, immutable";
 pub(super) const ITEMS_DEFAULT: usize = 50;
 
 /// A page of a Smart Feed; without a representation on the negotiated URL.
-pub(super) async fn smart(
+pub(crate) async fn smart(
     asked: &AdmittedRequest<'_>,
     name: &str,
     named: Option<Representation>,
@@ -81,7 +83,7 @@ pub(super) async fn smart(
 }
 
 /// A view for ordinary readers.
-pub(super) async fn classic(
+pub(crate) async fn classic(
     asked: &AdmittedRequest<'_>,
     name: &str,
     representation: Representation,
@@ -104,7 +106,7 @@ pub(super) async fn classic(
 }
 
 /// The posts of a feed for ordinary readers, at the address of the old feed and in its syntax.
-pub(super) async fn at_old_address(
+pub(crate) async fn at_old_address(
     asked: &AdmittedRequest<'_>,
     name: &str,
     representation: Representation,
@@ -124,7 +126,7 @@ pub(super) async fn at_old_address(
 
 /// An archive of a view for ordinary readers. By the name of its present version it may be kept for
 /// ever; by the name of a former one it is what it is now, and not to be kept.
-pub(super) async fn archive(
+pub(crate) async fn archive(
     asked: &AdmittedRequest<'_>,
     name: &str,
     representation: Representation,
@@ -369,9 +371,8 @@ impl<'a> PullAnswer<'a> {
     /// The links, and what the choice of representation depended on.
     fn link(&self, headers: &mut HeaderMap) {
         let (view, representation) = (self.reading.view(), self.reading.representation());
-        let view = (view.order, &view.filter);
         let site = self.asked.site();
-        let link = site.link_header(self.name, representation, view);
+        let link = site.link_header(self.name, representation, view.order, &view.filter);
         set(headers, LINK, link);
         // T-3.
         let is_delta_wanted = delta::is_wanted(&self.asked.request.headers);

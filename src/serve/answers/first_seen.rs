@@ -27,7 +27,7 @@ impl Default for FirstSeen {
 impl FirstSeen {
     /// The time since which what has this name has had this body: `now`, if it is seen for the
     /// first time.
-    pub(super) async fn of(&self, name: &str, body: &[u8], now: Stamp) -> Stamp {
+    pub(crate) async fn of(&self, name: &str, body: &[u8], now: Stamp) -> Stamp {
         let (name, body): ([u8; 32], [u8; 32]) =
             (Sha256::digest(name).into(), Sha256::digest(body).into());
         match self.answers.get(&name).await {
