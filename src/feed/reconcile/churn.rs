@@ -255,6 +255,8 @@ impl<'a> ChurnLearner<'a> {
         }
     }
 
+    // Limit: scores without a joint ("Lions 2, Tigers 1") that rise in a quarter of the entries are taken
+    // for counts.
     /// Takes a part for restless or not, after so many entries moved in it with one document.
     fn conclude(&mut self, part: EntryPart, is_count: bool, entries: usize) {
         let is_known = self.restless_row(part, is_count).is_some();

@@ -303,7 +303,7 @@ fn compared(part: EntryPart, held: &str, given: &str) -> Option<PartDifference> 
     Some(found)
 }
 
-/// Where numbers of a part stand; `None` where they are names.
+/// Place of the numbers of a part; `None` where they are names.
 fn number_place(part: EntryPart) -> Option<NumberPlace> {
     match part {
         EntryPart::Title => Some(NumberPlace::Title),
