@@ -13,7 +13,7 @@ use crate::{
     serve::{
         self,
         admin::{Admin, AdminGuard},
-        router::Router,
+        routing::router::Router,
     },
     store::{self, Duty, Remedy, Store, StoreError},
 };

@@ -494,12 +494,12 @@ impl Shared {
             return Some(link_header(own_url, &self.readers.site().hub()));
         }
         let site = push.site.as_deref().unwrap_or(self.readers.site());
-        let by = (push.view.order, &push.view.filter);
+        let (order, filter) = (push.view.order, &push.view.filter);
         if push.representation.is_page() {
-            let own_url = site.topic_url(name, push.representation, by);
+            let own_url = site.topic_url(name, push.representation, order, filter);
             return Some(link_header(&own_url, &site.hub()));
         }
-        Some(site.link_header(name, push.representation, by))
+        Some(site.link_header(name, push.representation, order, filter))
     }
 
     /// The start of a new subscription now, among the items that its principal may see; `None` while

@@ -12,34 +12,18 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use url::Url;
 
-mod accept;
-mod admission;
-mod answer_memory;
-pub mod context;
-mod delta;
-mod discovery;
-mod event_stream;
-pub mod feed_range;
-pub mod first_seen;
-pub mod fresh_looks;
-pub mod hub_forms;
-mod legacy;
-pub mod long_poll;
-mod look_ahead;
-pub mod mount;
-mod own_layers;
 pub mod own_mounts;
-mod pings;
-mod private_site;
-mod pull;
-mod refusal;
-pub mod router;
-mod site_pages;
-pub mod stack;
-mod trackers;
-mod validators;
+pub mod routing;
+
+pub mod answers;
+pub mod feeds;
+
+pub mod hub_forms;
+
+pub mod sites;
 
 pub mod admin;
+
 #[cfg(test)]
 mod tests;
 

@@ -128,21 +128,12 @@ pub trait Store:
 {
 }
 
-impl<T> Store for T where
-    T: CatalogStore
-        + Feeds
-        + Groups
-        + SiteStore
-        + RegistryStore
-        + Polls
-        + Walks
-        + Subscriptions
-        + AccountStore
-        + Upkeep
-        + Watched
-        + 'static
-{
-}
+impl Store for memory::Memory {}
+impl Store for redb::Redb {}
+#[cfg(feature = "postgres")]
+impl Store for postgres::Postgres {}
+#[cfg(test)]
+impl<T: wrapped::Tap> Store for wrapped::Wrapped<T> {}
 
 /// The state of the store itself.
 pub trait Upkeep: Send + Sync {

@@ -31,6 +31,9 @@ use tempfile::TempDir;
 use testkit::postgres::PostgresServer;
 use tokio_postgres::{Client, Config, NoTls, types::Type};
 
+/// Both sides have their statements prepared: nothing stands between.
+const CACHE: &str = "statement_cache_size=200";
+
 const WRITERS: [usize; 3] = [1, 8, 32];
 /// Commits of all writers in a round.
 const COMMITS: usize = 640;
@@ -115,7 +118,8 @@ async fn commits(report: &Report, server: &PostgresServer) -> Result<()> {
 /// A store in a schema of its own.
 async fn opened(server: &PostgresServer, schema: &str) -> Result<Arc<dyn Store>> {
     server.ask(&format!("CREATE SCHEMA {schema}"));
-    let url = format!("{}?options=-csearch_path%3D{schema}", server.url());
+    let options = format!("options=-csearch_path%3D{schema}&{CACHE}");
+    let url = format!("{}?{options}", server.url());
     let url = DatabaseUrl::new(url);
     let opening = move || Postgres::open(&url, Arc::new(System), DatabaseTime::OfDatabase);
     Ok(Arc::new(tokio::task::spawn_blocking(opening).await??))
@@ -140,7 +144,7 @@ async fn write(store: &dyn Store, record: &RefCell<FeedRecord>, commits: usize) 
 /// Has pgbench do as many commits; the seconds that they took.
 fn pgbench(server: &PostgresServer, script: &str, writers: usize) -> Result<f64> {
     let output = Command::new("pgbench")
-        .args(["-n", "-M", "extended", "-f", script])
+        .args(["-n", "-M", "prepared", "-f", script])
         .args(["-c", &writers.to_string(), "-j", "2"])
         .args(["-t", &(COMMITS / writers).to_string()])
         .args(["-U", "everfeed", "-h"])

@@ -17,8 +17,12 @@ use everfeed::{
     readers::{self, Readers},
     render::Site,
     serve::{
-        self, context::ServeContext, first_seen::FirstSeen, hub_forms::HubService,
-        long_poll::Waiters, own_mounts::own_mounts, router::Router, stack,
+        self,
+        answers::first_seen::FirstSeen,
+        feeds::{context::ServeContext, long_poll::Waiters},
+        hub_forms::HubService,
+        own_mounts::own_mounts,
+        routing::{router::Router, stack},
     },
     store::{
         Commit, Receipt, Store,

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     acme::{CertificateKeeper, keeper::KeeperParts},
     readers::Readers,
-    serve::context::ServeContext,
+    serve::feeds::context::ServeContext,
 };
 use anyhow::Context as _;
 use std::sync::Arc;

@@ -230,7 +230,11 @@ impl Explainer {
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
             gaps: record.completeness.gaps.iter().map(gap).collect(),
-            observations: observations.into_iter().skip(skipped).map(seen).collect(),
+            observations: observations
+                .into_iter()
+                .skip(skipped)
+                .map(|(number, observed)| seen(number, observed))
+                .collect(),
             item: told_item,
         })
     }
@@ -554,7 +558,7 @@ fn is_named(item: &Item, name: &str) -> bool {
     item.iri == name || as_written == Some(name) || of_entry
 }
 
-fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
+fn seen(number: u64, observed: ObservationRecord) -> ExplainedDocument {
     let class = match observed.coverage {
         Coverage::Unconditional => "full",
         Coverage::Conditional => "full, to validators",

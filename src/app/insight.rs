@@ -36,8 +36,10 @@ use crate::{
     secret::{public_text, public_url},
     serve::{
         admin::{Insight, OperatorAnswer, OwnInsight, SubscriberCommand},
-        feed_range::{FEEDS_DEFAULT, FeedRange},
-        long_poll::Waiters,
+        feeds::{
+            list_range::{FEEDS_DEFAULT, FeedRange},
+            long_poll::Waiters,
+        },
     },
     store::{NodeStatus, Outage, Store, StoreError},
     xmpp::Component,
@@ -227,9 +229,9 @@ fn xmpp_status(component: &Arc<Component>) -> XmppStatus {
 }
 
 /// The fault of an origin, as the status shows it.
-fn site_fault((origin, note): (&String, &FaultNote)) -> SiteFault {
+fn site_fault(origin: &str, note: &FaultNote) -> SiteFault {
     SiteFault {
-        origin: origin.clone(),
+        origin: origin.to_owned(),
         fault: FaultStatus::from(note),
     }
 }
@@ -388,6 +390,7 @@ impl Overview {
             removed => removed?,
         };
         let failing = self.poller.failing().into_iter();
+        let site_faults = self.site_faults.all();
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.started_at.clone(),
@@ -404,7 +407,10 @@ impl Overview {
             failing: failing
                 .map(|(whose, feeds)| (whose.to_string(), feeds))
                 .collect(),
-            site_faults: self.site_faults.all().iter().map(site_fault).collect(),
+            site_faults: site_faults
+                .iter()
+                .map(|(origin, note)| site_fault(origin, note))
+                .collect(),
             feeds,
             next,
             removed: removed_feeds.iter().map(|feed| feed.name.clone()).collect(),

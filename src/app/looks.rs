@@ -2,7 +2,9 @@
 //! works, asked of the one that works else; not when one is due there.
 
 use super::{relay::Relay, workplace::Workplace};
-use crate::{feed::record::FeedNo, locks::lock, notify::Notify, serve::fresh_looks::FreshLooks};
+use crate::{
+    feed::record::FeedNo, locks::lock, notify::Notify, serve::sites::fresh_looks::FreshLooks,
+};
 use futures_util::future::BoxFuture;
 use std::{
     collections::HashMap,

@@ -7,8 +7,7 @@ use crate::{
     edge::{https_redirect::redirecting, listen, listener::Listener, tls::Certificate},
     serve::{
         admin::{Admin, AdminGuard},
-        router::Router,
-        stack,
+        routing::{router::Router, stack},
     },
     telemetry::Metrics,
     threads::ServingThreads,

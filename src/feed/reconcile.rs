@@ -46,6 +46,8 @@ mod churn;
 
 mod difference;
 
+mod figures;
+
 pub use churn::{MovedStretch, MovingEntry, PartMoves, RestlessPart};
 pub use correction::{Agreement, Correction};
 pub use decide::{

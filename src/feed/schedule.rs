@@ -8,11 +8,13 @@ mod fault;
 mod interval;
 mod look;
 mod next;
+mod permanent_move;
 mod retry_after;
 
 pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, Whose};
 pub use interval::FLOOR_SECS;
 pub use next::{Answer, Failure, PollOutcome, PolledDocument, next};
+pub use permanent_move::PermanentMove;
 pub use retry_after::{Pause, RETRY_AFTER_SECS_MAX, host_pause_until, retry_after_secs};
 
 #[cfg(test)]
@@ -136,15 +138,6 @@ pub enum Repeat {
     Unchanged,
 }
 
-/// Permanent redirects that agree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PermanentMove {
-    /// The URL to which they lead.
-    pub url: String,
-    /// Since when every answer says so.
-    pub since: Stamp,
-}
-
 /// The bounds within which intervals are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -181,9 +174,6 @@ pub struct Plan {
 /// Two unconditional GETs lie this far apart at most: a validator may hide a deletion for ever
 /// (POLLING 0.3).
 const UNCONDITIONAL_SECS: u64 = 7 * 86_400;
-
-/// Seconds for which permanent redirects must agree before they are believed (POLLING 0.7).
-const MOVED_SECS: u64 = 7 * 86_400;
 
 /// Seconds between two polls on hints.
 const HINT_SECS: u64 = 5;
@@ -390,11 +380,5 @@ impl PollState {
             .fault
             .as_ref()
             .is_some_and(|fault| matches!(fault.kind.status(), Some(429 | 503)))
-    }
-}
-
-impl PermanentMove {
-    fn is_believed(&self, now: Stamp) -> bool {
-        now >= self.since.plus_secs(MOVED_SECS)
     }
 }

@@ -138,11 +138,9 @@ async fn registered_one(
     view: View,
 ) -> Result<SubscriptionNo, StoreError> {
     let store = &shared.store;
-    let by = (view.order, &view.filter);
-    let topic = shared
-        .readers
-        .site()
-        .topic_url(&webhook.feed, Representation::JSON, by);
+    let site = shared.readers.site();
+    let form = Representation::JSON;
+    let topic = site.topic_url(&webhook.feed, form, view.order, &view.filter);
     let target = Target::Webhook(WebhookTarget::new(
         webhook.url.as_str(),
         webhook.secret.0.clone(),

@@ -16,7 +16,8 @@ use crate::{
         archive::OwnOrigins,
         item::{Content, Item, ItemId},
         observation_record::ObservationRecord,
-        reconcile::{WindowState, recheck_tombstone, reconcile_check},
+        reconcile::{Decisions, WindowState, recheck_tombstone, reconcile_check},
+        record::FeedRecord,
         schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
     },
@@ -242,16 +243,7 @@ impl<'a> Check<'a> {
                     decisions.window.tombstones.retain(|gone| gone.id != id);
                 }
                 let observed = Some(ObservationRecord::of_page(&decisions, id, said, now));
-                let (changes, last) = (decisions.changes, Some(decisions.window));
-                Ok(Decision::Commit(
-                    Commit {
-                        changes,
-                        last,
-                        observed,
-                        ..Commit::nothing(record)
-                    },
-                    (),
-                ))
+                Ok(Decision::Commit(commit(record, decisions, observed), ()))
             },
         );
         let (receipt, ()) = committed.await?.expect("every result is committed");
@@ -285,14 +277,8 @@ impl<'a> Check<'a> {
                 // Where nobody was asked and nothing came of it there is nothing to tell.
                 let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
                 let observed = tells.then(|| ObservationRecord::of_page(&decisions, id, said, now));
-                let (changes, last) = (decisions.changes, Some(decisions.window));
                 Ok(Decision::Commit(
-                    Commit {
-                        changes,
-                        last,
-                        observed,
-                        ..Commit::nothing(record)
-                    },
+                    commit(record, decisions, observed),
                     events,
                 ))
             },
@@ -302,6 +288,16 @@ impl<'a> Check<'a> {
         context.announce(feed, &receipt, started);
         events.into_iter().for_each(|event| tell(feed, event));
         Ok(receipt.feed.window.next_check_at)
+    }
+}
+
+/// The commit of what a page proves.
+fn commit(record: &FeedRecord, proven: Decisions, observed: Option<ObservationRecord>) -> Commit {
+    Commit {
+        changes: proven.changes,
+        last: Some(proven.window),
+        observed,
+        ..Commit::nothing(record)
     }
 }
 

@@ -11,16 +11,18 @@ use crate::{
         schedule::{PollState, Whose},
         stamp::Stamp,
     },
+    locks::{read, write},
     store::{StoreError, listing, packed::PackedPollState},
 };
 use delays::Delays;
 use futures_util::TryStreamExt as _;
+use inbox::Inbox;
 use jobs::JobParts;
 use looks::Looks;
-use requests::Requests;
+use requests::{PollRequest, REQUESTS_MAX};
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
     time::Duration,
 };
 use tokio::{sync::watch, time::sleep};
@@ -35,6 +37,8 @@ mod jobs;
 mod lanes;
 
 mod looks;
+
+mod inbox;
 
 mod requests;
 
@@ -64,7 +68,7 @@ pub struct Poller {
     wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
     states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
     pauses: PauseEnds,
-    requests: Arc<Requests>,
+    requests: Arc<Inbox<PollRequest>>,
     looks: Arc<Looks>,
 }
 
@@ -154,7 +158,7 @@ impl Poller {
             wanted,
             states,
             pauses,
-            requests: Arc::default(),
+            requests: Arc::new(Inbox::new(REQUESTS_MAX)),
             looks: Arc::default(),
         })
     }
@@ -190,36 +194,29 @@ impl Poller {
 
     /// The poll state of a feed right now.
     pub fn status(&self, feed: FeedNo) -> Option<PollState> {
-        let states = self.states.read().unwrap_or_else(PoisonError::into_inner);
+        let states = read(&self.states);
         states.get(&feed).map(|kept| kept.state.unpacked())
     }
 
     /// End of the pause of the hosts of a feed, which puts its next poll off.
     pub fn paused_until(&self, feed: FeedNo) -> Stamp {
-        let (Some(spec), Some(state)) =
-            (self.wanted.borrow().get(&feed).cloned(), self.status(feed))
-        else {
-            return Stamp::ZERO;
-        };
-        self.pauses.until(&hosts_of(
-            &state,
-            spec.deletions.audit_secs,
-            self.parts.context.now(),
-        ))
+        self.state_and_hosts(feed, self.parts.context.now())
+            .map_or(Stamp::ZERO, |(_, hosts)| self.pauses.until(&hosts))
+    }
+
+    /// The poll state of a feed, and the hosts that its next request meets.
+    fn state_and_hosts(&self, feed: FeedNo, now: Stamp) -> Option<(PollState, Vec<String>)> {
+        let spec = self.wanted.borrow().get(&feed).cloned()?;
+        let state = self.status(feed)?;
+        let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
+        Some((state, hosts))
     }
 
     /// Number of feeds that fail, by whose fault that is.
     pub fn failing(&self) -> HashMap<Whose, usize> {
         let mut failing = HashMap::new();
-        for kept in self
-            .states
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-        {
-            if let Some(whose) = kept.whose {
-                *failing.entry(whose).or_default() += 1;
-            }
+        for whose in read(&self.states).values().filter_map(|kept| kept.whose) {
+            *failing.entry(whose).or_default() += 1;
         }
         failing
     }
@@ -251,17 +248,11 @@ impl Poller {
 
     fn remember(&self, feed: FeedNo, state: &PollState) {
         let kept = KeptState::of(state);
-        self.states
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(feed, kept);
+        write(&self.states).insert(feed, kept);
     }
 
     fn forget(&self, feed: FeedNo) {
         self.looks.forget(feed);
-        self.states
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&feed);
+        write(&self.states).remove(&feed);
     }
 }

@@ -202,7 +202,8 @@ impl Readers {
         let mut links = self.site_of(reading).links(
             name,
             reading.representation,
-            (view.order, &view.filter),
+            view.order,
+            &view.filter,
             next,
         );
         // An archive gains nothing.

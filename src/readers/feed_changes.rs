@@ -15,12 +15,13 @@ use crate::{
         stamp::Stamp,
         view::View,
     },
+    locks::lock,
     store::COUNT_ROWS_MAX,
 };
 use moka::{future::Cache, policy::EvictionPolicy};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -82,7 +83,7 @@ impl FeedChanges {
     pub(super) fn in_view(&self, filter: &Filter, order: Order) -> ViewChange {
         let key = (order, filter.clone());
         let slot = {
-            let mut in_views = self.in_views.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut in_views = lock(&self.in_views);
             match in_views.get(&key) {
                 Some(known) => known.clone(),
                 None => {
@@ -110,10 +111,7 @@ impl FeedChanges {
     /// Filters, each with its order, that were held against them.
     #[cfg(test)]
     pub(super) fn held_against(&self) -> usize {
-        self.in_views
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        lock(&self.in_views).len()
     }
 
     /// True where the totals of views with terms are counted.

@@ -184,7 +184,7 @@ impl Serialize for Access<'_> {
         access.serialize_entry("events", &site.events(name))?;
         access.serialize_entry("hub", &site.hub())?;
         access.serialize_entry("about", &site.about(name))?;
-        if let Some(xmpp) = site.xmpp(name, (Order::MODIFIED, &Filter::All)) {
+        if let Some(xmpp) = site.xmpp(name, Order::MODIFIED, &Filter::All) {
             access.serialize_entry("xmpp", &xmpp)?;
         }
         access.end()

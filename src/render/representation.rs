@@ -198,40 +198,23 @@ pub struct Representation {
 
 impl Representation {
     /// The Smart Feed in Atom.
-    pub const ATOM: Self = Self {
-        syntax: Syntax::Atom,
-        audience: Audience::Full,
-    };
+    pub const ATOM: Self = Self::new(Syntax::Atom, Audience::Full);
     /// The Smart Feed in JSON.
-    pub const JSON: Self = Self {
-        syntax: Syntax::ActivityStreams,
-        audience: Audience::Full,
-    };
+    pub const JSON: Self = Self::new(Syntax::ActivityStreams, Audience::Full);
     /// The Smart Feed as a page for people.
-    pub const PAGE: Self = Self {
-        syntax: Syntax::Html,
-        audience: Audience::Full,
-    };
+    pub const PAGE: Self = Self::new(Syntax::Html, Audience::Full);
     /// Atom for ordinary readers.
-    pub const CLASSIC_ATOM: Self = Self {
-        syntax: Syntax::Atom,
-        audience: Audience::Classic,
-    };
+    pub const CLASSIC_ATOM: Self = Self::new(Syntax::Atom, Audience::Classic);
     /// RSS for ordinary readers.
-    pub const CLASSIC_RSS: Self = Self {
-        syntax: Syntax::Rss,
-        audience: Audience::Classic,
-    };
+    pub const CLASSIC_RSS: Self = Self::new(Syntax::Rss, Audience::Classic);
     /// RSS 1.0 for ordinary readers.
-    pub const CLASSIC_RDF: Self = Self {
-        syntax: Syntax::Rdf,
-        audience: Audience::Classic,
-    };
+    pub const CLASSIC_RDF: Self = Self::new(Syntax::Rdf, Audience::Classic);
     /// JSON Feed for ordinary readers.
-    pub const CLASSIC_JSON_FEED: Self = Self {
-        syntax: Syntax::JsonFeed,
-        audience: Audience::Classic,
-    };
+    pub const CLASSIC_JSON_FEED: Self = Self::new(Syntax::JsonFeed, Audience::Classic);
+
+    const fn new(syntax: Syntax, audience: Audience) -> Self {
+        Self { syntax, audience }
+    }
 
     /// All that are on offer, those for the full audience first.
     pub fn all() -> impl Iterator<Item = Self> + Clone {

@@ -207,7 +207,7 @@ pub(super) fn page_of(items: Vec<Item>) -> Page {
 }
 
 fn links(representation: Representation) -> Links {
-    site().links("x", representation, (Order::MODIFIED, &Filter::All), None)
+    site().links("x", representation, Order::MODIFIED, &Filter::All, None)
 }
 
 /// The document of some items in a representation, as text.

@@ -259,7 +259,7 @@ impl Site {
     }
 
     /// The URI of a view over XMPP, where it is served there (XMPP-61).
-    pub fn xmpp(&self, name: &str, (order, filter): (Order, &Filter)) -> Option<String> {
+    pub fn xmpp(&self, name: &str, order: Order, filter: &Filter) -> Option<String> {
         let service = self.xmpp.as_ref()?;
         let query = Query {
             order,
@@ -333,7 +333,7 @@ impl Site {
     /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic
     /// (SF-43, SF-44, SF-58). Classic representations have one order, so it is not spelt.
     pub fn base(&self, name: &str, representation: Representation, order: Order) -> String {
-        self.topic_url(name, representation, (order, &Filter::All))
+        self.topic_url(name, representation, order, &Filter::All)
     }
 
     /// The canonical base URL of a view with a filter.
@@ -341,7 +341,8 @@ impl Site {
         &self,
         name: &str,
         representation: Representation,
-        (order, filter): (Order, &Filter),
+        order: Order,
+        filter: &Filter,
     ) -> String {
         let query = Query {
             order,
@@ -384,18 +385,19 @@ impl Site {
         &self,
         name: &str,
         representation: Representation,
-        (order, filter): (Order, &Filter),
+        order: Order,
+        filter: &Filter,
         next: Option<String>,
     ) -> Links {
         Links {
-            base: self.topic_url(name, representation, (order, filter)),
+            base: self.topic_url(name, representation, order, filter),
             hub: self.hub(),
             next,
-            alternates: self.alternates(name, representation, (order, filter)),
+            alternates: self.alternates(name, representation, order, filter),
             about: self.about(name),
             list: self.list(),
             topic: self.topic_of_page(name, filter),
-            xmpp: self.xmpp(name, (order, filter)),
+            xmpp: self.xmpp(name, order, filter),
             archives: ArchiveLinks::default(),
             is_old_address: false,
             cloud: None,
@@ -424,13 +426,14 @@ impl Site {
         &self,
         name: &str,
         representation: Representation,
-        view: (Order, &Filter),
+        order: Order,
+        filter: &Filter,
     ) -> String {
         if representation == Representation::PAGE {
-            let mut header = link_header(&self.topic_of_page(name, view.1), &self.hub());
+            let mut header = link_header(&self.topic_of_page(name, filter), &self.hub());
             for Alternate {
                 href, media_type, ..
-            } in self.alternates(name, representation, view)
+            } in self.alternates(name, representation, order, filter)
             {
                 let _ = write!(
                     header,
@@ -439,7 +442,7 @@ impl Site {
             }
             return header;
         }
-        let base = self.topic_url(name, representation, view);
+        let base = self.topic_url(name, representation, order, filter);
         link_header(&base, &self.hub())
     }
 
@@ -450,7 +453,8 @@ impl Site {
         &self,
         name: &str,
         own: Representation,
-        view: (Order, &Filter),
+        order: Order,
+        filter: &Filter,
     ) -> Vec<Alternate> {
         let is_for_readers = own.is_classic() || own.is_page();
         let is_used = |other: &Representation| other.is_alternate() || other.is_page();
@@ -459,7 +463,7 @@ impl Site {
         let others =
             Representation::all().filter(|other| *other != own && is_used(other) && is_apt(other));
         let alternate = |other: Representation| Alternate {
-            href: self.topic_url(name, other, view),
+            href: self.topic_url(name, other, order, filter),
             media_type: other.media_type(),
             title: other.title(),
         };

@@ -2,8 +2,8 @@
 //! Not for consumers.
 
 use super::{
-    feed_range::FeedRange,
-    validators::{AnswerValidators, tag_of},
+    answers::validators::{AnswerValidators, tag_of},
+    feeds::list_range::FeedRange,
 };
 use crate::{
     auth::commands::{AccountAnswer, AccountCommand},
@@ -213,7 +213,8 @@ impl Admin {
         &self,
         insight: &I,
         method: &Method,
-        (path, query): (&str, &str),
+        path: &str,
+        query: &str,
     ) -> AdminAnswer {
         match (method.as_str(), path) {
             ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
@@ -247,7 +248,7 @@ impl Admin {
         query: &str,
     ) -> AdminAnswer {
         if OWN_PATHS.contains(&path) {
-            return self.own_answer(&**insight, method, (path, query)).await;
+            return self.own_answer(&**insight, method, path, query).await;
         }
         if let Some(command) = AccountCommand::read(method, path, query) {
             return match command {
@@ -392,7 +393,7 @@ where
                 }
                 Desk::Elsewhere(own, _) if OWN_PATHS.contains(&path) => {
                     admin
-                        .own_answer(&**own, request.method(), (path, query))
+                        .own_answer(&**own, request.method(), path, query)
                         .await
                 }
                 Desk::Elsewhere(_, relay) => return Ok(handed_on(relay, request, body).await),

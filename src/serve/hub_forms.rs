@@ -2,10 +2,12 @@
 //! the hub makes of requests.
 
 use super::{
-    accept,
-    context::ServeContext,
-    mount::{Handler, answer_of},
-    refusal::{self, PAGE_POLICY, Refusal},
+    answers::{
+        accept,
+        refusal::{self, PAGE_POLICY, Refusal},
+    },
+    feeds::context::ServeContext,
+    routing::mount::{Handler, answer_of},
 };
 use crate::{
     edge::{

@@ -2,17 +2,16 @@
 //! not the answers.
 
 use super::{
-    accept,
-    context::ServeContext,
-    discovery, event_stream,
-    fresh_looks::FreshLooks,
+    answers::{accept, refusal::Refusal},
+    feeds::{context::ServeContext, discovery, event_stream, pull},
     hub_forms::{HubForms, HubService},
-    legacy,
-    mount::{Handler, Mount},
-    pings::{Pings, could_be_ping},
-    pull,
-    refusal::Refusal,
-    site_pages::site_pages,
+    routing::mount::{Handler, Mount},
+    sites::{
+        fresh_looks::FreshLooks,
+        legacy,
+        pings::{Pings, could_be_ping},
+        site_pages::site_pages,
+    },
 };
 use crate::{
     edge::{

@@ -39,6 +39,7 @@ use serving_lock::ServingLockKind;
 use session::DatabaseSession;
 use statement::SqlStatement;
 use std::{
+    future::ready,
     path::Path,
     sync::{Arc, Mutex, atomic::Ordering, mpsc::sync_channel},
     time::Duration,
@@ -59,6 +60,8 @@ mod tls;
 mod connections;
 
 mod statement;
+
+mod prepared;
 
 mod session;
 
@@ -109,6 +112,8 @@ mod groups;
 mod catalog;
 
 mod subscriptions;
+
+mod active_readers;
 
 mod accounts;
 
@@ -626,7 +631,11 @@ impl Subscriptions for Postgres {
     }
 
     fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
-        self.read(move |session| subscriptions::count_active(session, feed, now))
+        if let Some(known) = self.database.active_readers.known(feed, now) {
+            return Box::pin(ready(Ok(known)));
+        }
+        let database = Arc::clone(&self.database);
+        self.read(move |session| active_readers::count(&database, session, feed, now))
     }
 
     fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {

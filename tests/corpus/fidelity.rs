@@ -135,7 +135,7 @@ fn written(sliced: &SlicedDocument, form: Representation) -> String {
         scanned: None,
     };
     let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");
-    let links = site.links("x", form, (Order::MODIFIED, &Filter::All), None);
+    let links = site.links("x", form, Order::MODIFIED, &Filter::All, None);
     let document = Document {
         page: &page,
         links: &links,

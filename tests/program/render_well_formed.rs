@@ -358,7 +358,7 @@ fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str)
     };
     let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");
     let next = Some(format!("{}?a=1&b=2", site.list()));
-    let links = site.links("x", form, (Order::MODIFIED, &Filter::All), next);
+    let links = site.links("x", form, Order::MODIFIED, &Filter::All, next);
     let document = Document {
         page: &found,
         links: &links,

@@ -23,7 +23,11 @@ pub(super) fn page(findings: &Findings<'_>, shown_max: usize, width: usize) -> S
         origin(findings.given, findings.window),
     ];
     lines.push(String::new());
-    lines.extend(facts.iter().flat_map(|fact| labelled(fact, width)));
+    lines.extend(
+        facts
+            .iter()
+            .flat_map(|(label, texts)| labelled(label, texts, width)),
+    );
     let table = entries::table(&findings.entries, shown_max, width);
     if !table.is_empty() {
         lines.push(String::new());
@@ -152,7 +156,7 @@ fn version_named(name: &'static str) -> String {
     format!("{format}{number}{by}")
 }
 
-fn labelled((label, texts): &Fact, width: usize) -> Vec<String> {
+fn labelled(label: &str, texts: &[String], width: usize) -> Vec<String> {
     let wrapped = texts.iter().flat_map(|text| {
         sheet::wrap(
             &sheet::cut(text, TEXT_COLUMNS_MAX, sheet::Keep::Start),
@@ -160,7 +164,7 @@ fn labelled((label, texts): &Fact, width: usize) -> Vec<String> {
         )
     });
     let line = |(at, text): (usize, String)| {
-        let label = if at == 0 { *label } else { "" };
+        let label = if at == 0 { label } else { "" };
         sheet::pad(label, LABEL) + &text
     };
     wrapped.enumerate().map(line).collect()

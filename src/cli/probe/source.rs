@@ -180,7 +180,11 @@ fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Resul
         name: shown,
         bytes: fetched.body.into(),
         content_type: fetched.content_type,
-        headers: fetched.headers.iter().filter_map(header).collect(),
+        headers: fetched
+            .headers
+            .iter()
+            .filter_map(|(name, value)| header(name, value))
+            .collect(),
         base_url: Some(fetched.base_url),
         resource: fetched.resource,
         is_fetched: true,
@@ -189,7 +193,7 @@ fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Resul
     })
 }
 
-fn header((name, value): (&HeaderName, &HeaderValue)) -> Option<(String, String)> {
+fn header(name: &HeaderName, value: &HeaderValue) -> Option<(String, String)> {
     Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
 }
 

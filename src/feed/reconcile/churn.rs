@@ -3,7 +3,8 @@
 
 use super::{
     WindowState,
-    difference::{EntryPart, PartDifference, Stretch, difference},
+    difference::{EntryPart, PartDifference, Stretch, StretchKind, difference},
+    figures::NumberMove,
 };
 use crate::feed::{
     item::{ItemDigests, ItemId},
@@ -24,6 +25,8 @@ pub struct RestlessPart {
     pub since: Stamp,
     /// Time at which it last moved in as many entries as show it.
     pub moved_at: Stamp,
+    /// True where nothing but numbers moves, that count what readers do: words there are told.
+    pub is_count: bool,
 }
 
 /// Changes of one entry within the last two days.
@@ -48,6 +51,21 @@ pub struct PartMoves {
     pub count: u8,
     /// True when all of it changed and came back.
     pub by_turns: bool,
+    /// True of moves of numbers that count, which are counted apart from those of words.
+    pub is_count: bool,
+    /// True when such a number fell: it is a price, most likely, or a score.
+    pub has_fallen: bool,
+}
+
+/// A move of a part of an entry, as a document brought it.
+struct PartMove {
+    id: ItemId,
+    part: EntryPart,
+    by_turns: bool,
+    is_count: bool,
+    has_fallen: bool,
+    /// True when the entry had rested for a while before.
+    has_rested: bool,
 }
 
 /// Stretch of a part that differs from what is held, and has not lasted yet.
@@ -97,6 +115,14 @@ const MOVES_AT_ONCE_MIN: u8 = 2;
 /// is edited several times in a day, too.
 const MOVES_APART_MIN: u8 = 6;
 
+/// Rest after which words that move in one entry alone begin to be counted anew, in seconds: what
+/// stood for so long was edited. Advertisements move with every poll or nearly.
+const REST_SECS: u64 = 3 * 3600;
+
+/// Share of the numbers of a part that may fall, as a divisor, while they count what readers do. Of
+/// prices a half falls.
+const FALLEN_SHARE: usize = 3;
+
 /// Time without a change after which an entry does not move any more, in seconds: a feed may be
 /// polled once a day.
 const MOVING_SECS: u64 = 2 * 86_400;
@@ -136,8 +162,8 @@ pub(super) struct ChurnLearner<'a> {
     moving: BTreeMap<ItemId, MovingEntry>,
     /// Entries that came back to a form of before with this document.
     returned: HashSet<ItemId>,
-    /// Entries in which each part moved as churn does in this document.
-    moved: BTreeMap<EntryPart, usize>,
+    /// Moves as churn makes them in this document.
+    moved: Vec<PartMove>,
 }
 
 impl<'a> ChurnLearner<'a> {
@@ -154,12 +180,13 @@ impl<'a> ChurnLearner<'a> {
             restless: last.restless.iter().filter(is_restless).copied().collect(),
             moving: moving.map(|row| (row.id, row.clone())).collect(),
             returned: HashSet::new(),
-            moved: BTreeMap::new(),
+            moved: Vec::new(),
         }
     }
 
     /// Takes note of a change of an entry, from the form that was seen last. True when nothing of it
-    /// but restless parts moved.
+    /// but restless parts moved, or nothing but figures, or it only grew: no number of such changes
+    /// makes them churn.
     pub(super) fn note(
         &mut self,
         id: ItemId,
@@ -172,6 +199,7 @@ impl<'a> ChurnLearner<'a> {
             forms: vec![before.content],
             parts: Vec::new(),
         });
+        let has_rested = self.now.secs_since(row.moved_at) >= REST_SECS;
         row.moved_at = self.now;
         let is_return = row.forms.contains(&now.content);
         row.forms.retain(|form| *form != now.content);
@@ -186,45 +214,85 @@ impl<'a> ChurnLearner<'a> {
         };
         for found in &parts {
             let by_turns = is_return && found.may_turn();
-            if !by_turns && !found.moves_as_churn(is_return) {
-                continue;
-            }
-            *self.moved.entry(found.part).or_default() += 1;
-            row.count(found.part, by_turns);
+            let (is_count, has_fallen) = match found.churn(is_return) {
+                Some(ChurnMove::Words) => (false, false),
+                Some(ChurnMove::Rise) => (true, false),
+                Some(ChurnMove::Fall) => (true, true),
+                None if by_turns => (false, false),
+                None => continue,
+            };
+            self.moved.push(PartMove {
+                id,
+                part: found.part,
+                by_turns,
+                is_count,
+                has_fallen,
+                has_rested,
+            });
         }
-        parts.iter().all(|found| self.is_restless(found))
+        let is_news =
+            |found: &PartDifference| found.is_figures() || (!is_return && found.is_growth());
+        parts.iter().all(|found| self.is_restless(found)) || parts.iter().all(is_news)
     }
 
     // Decides: What churns in the entries of this feed?
     /// Draws the conclusion from all entries of a document: parts that move in enough of them are
     /// restless from now on.
     pub(super) fn learn(&mut self) {
-        for (part, entries) in std::mem::take(&mut self.moved) {
-            let is_known = self.restless.iter().any(|row| row.part == part);
-            let moves_min = if is_known || entries >= self.moving_min {
-                MOVES_AT_ONCE_MIN
-            } else {
-                MOVES_APART_MIN
-            };
-            let moves = |is_meant: fn(&PartMoves) -> bool| {
-                let is_again =
-                    |row: &PartMoves| row.part == part && row.count >= moves_min && is_meant(row);
-                let entries = self.moving.values();
-                entries.filter(|row| row.parts.iter().any(is_again)).count() >= self.moving_min
-            };
-            if !moves(|_| true) {
-                continue;
-            }
-            let by_turns = moves(|row| row.by_turns);
-            match self.restless.iter_mut().find(|row| row.part == part) {
-                Some(row) => (row.moved_at, row.by_turns) = (self.now, row.by_turns || by_turns),
-                None => self.restless.push(RestlessPart {
-                    part,
-                    by_turns,
-                    since: self.now,
-                    moved_at: self.now,
-                }),
-            }
+        let moved = std::mem::take(&mut self.moved);
+        let mut entries: BTreeMap<(EntryPart, bool), usize> = BTreeMap::new();
+        for row in &moved {
+            *entries.entry((row.part, row.is_count)).or_default() += 1;
+        }
+        for row in &moved {
+            let is_alone = entries[&(row.part, row.is_count)] < self.moving_min
+                && self.restless_row(row.part, row.is_count).is_none();
+            let moving = self.moving.get_mut(&row.id);
+            moving.expect("noted with its moves").count(row, is_alone);
+        }
+        for ((part, is_count), entries) in entries {
+            self.conclude(part, is_count, entries);
+        }
+    }
+
+    // Limit: scores without a joint ("Lions 2, Tigers 1") that rise in a quarter of the entries are taken
+    // for counts.
+    /// Takes a part for restless or not, after so many entries moved in it with one document.
+    fn conclude(&mut self, part: EntryPart, is_count: bool, entries: usize) {
+        let is_known = self.restless_row(part, is_count).is_some();
+        let moves_min = if is_known || entries >= self.moving_min {
+            MOVES_AT_ONCE_MIN
+        } else {
+            MOVES_APART_MIN
+        };
+        let rows = self.moving.values().flat_map(|entry| &entry.parts);
+        let of_part = rows.filter(|row| (row.part, row.is_count) == (part, is_count));
+        let (mut moving, mut turning, mut fallen) = (0, 0, 0);
+        for row in of_part {
+            let moves = row.count >= moves_min;
+            moving += usize::from(moves && !row.has_fallen);
+            turning += usize::from(moves && row.by_turns);
+            fallen += usize::from(row.has_fallen);
+        }
+        if fallen * FALLEN_SHARE > moving {
+            let is_other = |row: &RestlessPart| (row.part, row.is_count) != (part, is_count);
+            self.restless.retain(is_other);
+            return;
+        }
+        if moving < self.moving_min {
+            return;
+        }
+        let by_turns = turning >= self.moving_min;
+        let mut known = self.restless.iter_mut();
+        match known.find(|row| (row.part, row.is_count) == (part, is_count)) {
+            Some(row) => (row.moved_at, row.by_turns) = (self.now, row.by_turns || by_turns),
+            None => self.restless.push(RestlessPart {
+                part,
+                by_turns,
+                since: self.now,
+                moved_at: self.now,
+                is_count,
+            }),
         }
     }
 
@@ -259,7 +327,7 @@ impl<'a> ChurnLearner<'a> {
             for stretch in found.followed() {
                 let moved = self.follow(id, found.part, &stretch, &known);
                 // A price is told wherever it stands, unless it is a part of what moves anyway.
-                if stretch.is_figure && !moved.is_churn() {
+                if stretch.is_told() && !moved.is_churn() {
                     return None;
                 }
                 stretches.push(moved);
@@ -377,9 +445,19 @@ impl<'a> ChurnLearner<'a> {
         }
     }
 
+    /// True when a change of a part is of what moves in the whole feed. Where numbers alone move, a
+    /// word is none of it, and neither is a number that falls.
     fn is_restless(&self, found: &PartDifference) -> bool {
-        let row = self.restless.iter().find(|row| row.part == found.part);
-        row.is_some_and(|row| found.is_stretch() || row.by_turns)
+        let words = self.restless_row(found.part, false);
+        if !found.is_stretch() {
+            return words.is_some_and(|row| row.by_turns);
+        }
+        words.is_some() || (self.restless_row(found.part, true).is_some() && found.only_counts())
+    }
+
+    fn restless_row(&self, part: EntryPart, is_count: bool) -> Option<&RestlessPart> {
+        let is_it = |row: &&RestlessPart| (row.part, row.is_count) == (part, is_count);
+        self.restless.iter().find(is_it)
     }
 
     /// Leaves what is remembered from now on.
@@ -442,28 +520,80 @@ impl MovingEntry {
         counts.max().unwrap_or(0)
     }
 
-    fn count(&mut self, part: EntryPart, by_turns: bool) {
-        match self.parts.iter_mut().find(|row| row.part == part) {
-            Some(row) => {
-                row.count = row.count.saturating_add(1);
-                row.by_turns |= by_turns;
-            }
-            None => self.parts.push(PartMoves {
-                part,
-                count: 1,
-                by_turns,
-            }),
+    /// Counts a move. `is_alone` of one that no other entries share.
+    fn count(&mut self, moved: &PartMove, is_alone: bool) {
+        let is_it = |row: &PartMoves| (row.part, row.is_count) == (moved.part, moved.is_count);
+        let at = self.parts.iter().position(is_it).unwrap_or_else(|| {
+            self.parts.push(PartMoves {
+                part: moved.part,
+                count: 0,
+                by_turns: false,
+                is_count: moved.is_count,
+                has_fallen: false,
+            });
+            self.parts.len() - 1
+        });
+        let row = &mut self.parts[at];
+        if is_alone && moved.has_rested && !moved.is_count {
+            row.count = 0;
         }
+        row.count = row.count.saturating_add(1);
+        row.by_turns |= moved.by_turns;
+        row.has_fallen |= moved.has_fallen;
+    }
+}
+
+/// What moved in a part as churn does.
+enum ChurnMove {
+    Words,
+    Rise,
+    Fall,
+}
+
+impl Stretch {
+    fn is_figure(&self) -> bool {
+        self.kind == StretchKind::Number(NumberMove::Figure)
+    }
+
+    /// True of a number that is news beside anything that churns.
+    fn is_told(&self) -> bool {
+        self.is_figure() || self.kind == StretchKind::Number(NumberMove::Name)
     }
 }
 
 impl PartDifference {
-    /// True when a stretch moved as churn does: more stays than moves, and something went for what
-    /// came, or a former form came back. What only grows is a report that is continued, and a figure
-    /// is news.
-    fn moves_as_churn(&self, is_return: bool) -> bool {
-        let mut stretches = self.stretches.iter().filter(|stretch| !stretch.is_figure);
-        self.is_stretch() && stretches.any(|stretch| is_return || stretch.is_replaced)
+    /// A stretch moved as churn does: more stays than moves, and something went for what came, or a
+    /// former form came back. What only grows is a report that is continued, and a figure is news.
+    fn churn(&self, is_return: bool) -> Option<ChurnMove> {
+        if !self.is_stretch() || (!is_return && self.is_growth()) {
+            return None;
+        }
+        let has = |kind| self.stretches.iter().any(|stretch| stretch.kind == kind);
+        if has(StretchKind::Replaced) || (is_return && has(StretchKind::OneSided)) {
+            Some(ChurnMove::Words)
+        } else if has(StretchKind::Number(NumberMove::Fall)) {
+            Some(ChurnMove::Fall)
+        } else if has(StretchKind::Number(NumberMove::Rise)) {
+            Some(ChurnMove::Rise)
+        } else {
+            None
+        }
+    }
+
+    /// True when numbers moved alone, and each of them rose.
+    fn only_counts(&self) -> bool {
+        let is_count = |row: &Stretch| row.kind == StretchKind::Number(NumberMove::Rise);
+        self.stretches.iter().all(is_count)
+    }
+
+    /// True when nothing but figures moved, and times beside them.
+    fn is_figures(&self) -> bool {
+        let is_moment = |row: &Stretch| row.kind == StretchKind::Number(NumberMove::Moment);
+        self.stretches.iter().any(Stretch::is_figure)
+            && self
+                .stretches
+                .iter()
+                .all(|row| row.is_figure() || is_moment(row))
     }
 
     /// True for a part that may change by turns as a whole. Under another title it is another post.
@@ -485,8 +615,7 @@ impl PartDifference {
         vec![Stretch {
             held: start..end,
             given: Digest::of(&given),
-            is_replaced: true,
-            is_figure: false,
+            kind: StretchKind::Replaced,
         }]
     }
 }

@@ -1,6 +1,7 @@
 //! Difference of two forms of one entry: which of its parts differ, and which stretches of words of
 //! each; not what a difference means.
 
+use super::figures::{NumberMove, NumberPlace, is_in_tag, is_number, number_move};
 use everfeed_adapters::{
     Digest, Entry, Key,
     platforms::{Profile, content_digest},
@@ -38,6 +39,9 @@ pub(super) struct PartDifference {
     stays: usize,
     /// Words of the longer side of what differs.
     moves: usize,
+    /// Words that went and words that came, without numbers.
+    went: usize,
+    came: usize,
     /// The stretches, in order; none overlaps or touches another.
     pub(super) stretches: Vec<Stretch>,
 }
@@ -49,10 +53,19 @@ pub(super) struct Stretch {
     pub(super) held: Range<u32>,
     /// Digest of what stands there now.
     pub(super) given: Digest,
-    /// True when something went and something came: an addition takes nothing back.
-    pub(super) is_replaced: bool,
-    /// True when a figure is another: a price, a score, a number that is a name.
-    pub(super) is_figure: bool,
+    /// What moved there.
+    pub(super) kind: StretchKind,
+}
+
+/// Nature of a stretch that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StretchKind {
+    /// Words came, or words went: an addition takes nothing back.
+    OneSided,
+    /// Words went for others.
+    Replaced,
+    /// A number is another one.
+    Number(NumberMove),
 }
 
 /// Tokens of a part that are compared at most: a short novel. What is longer differs as a whole.
@@ -61,6 +74,11 @@ const TOKENS_MAX: usize = 50_000;
 /// Product of the tokens of two stretches that are compared each with each at most: two screens of
 /// text. Longer ones are parted at the words that each has once.
 const CELLS_MAX: usize = 40_000;
+
+/// Words that go at most where a part grows ("5 minutes ago", "by Anna"), and words that come besides
+/// those at least.
+const GROWTH_WENT_MAX: usize = 2;
+const GROWTH_CAME_MIN: usize = 4;
 
 const PARTS: [EntryPart; 8] = [
     EntryPart::Title,
@@ -103,6 +121,13 @@ impl PartDifference {
         } else {
             self.stays * 2 > self.moves
         }
+    }
+
+    /// True when the part only grew, as a report does: words came, and hardly any went.
+    pub(super) fn is_growth(&self) -> bool {
+        self.is_stretch()
+            && self.went <= GROWTH_WENT_MAX
+            && self.came >= self.went + GROWTH_CAME_MIN
     }
 }
 
@@ -226,86 +251,71 @@ fn compared(part: EntryPart, held: &str, given: &str) -> Option<PartDifference> 
     let mut gaps = Vec::new();
     part_at_common(&old, &new, 0..old.len(), 0..new.len(), &mut gaps);
     let words = |tokens: &[&str]| tokens.iter().filter(|token| is_word(token)).count();
+    let names = |tokens: &[&str]| {
+        let is_name = |token: &&&str| is_word(token) && !is_number(token);
+        tokens.iter().filter(is_name).count()
+    };
+    let place = number_place(part);
     let (mut moves, mut gone) = (0, 0);
-    let mut stretches = Vec::with_capacity(gaps.len());
+    let mut found = PartDifference {
+        part,
+        stays: 0,
+        moves: 0,
+        went: 0,
+        came: 0,
+        stretches: Vec::with_capacity(gaps.len()),
+    };
     for (of, is) in gaps {
-        let (went, came) = (&old[of.clone()], &new[is.clone()]);
-        moves += words(went).max(words(came));
-        gone += words(went);
-        stretches.push(Stretch {
+        let (was, now) = (&old[of.clone()], &new[is.clone()]);
+        moves += words(was).max(words(now));
+        gone += words(was);
+        found.went += names(was);
+        found.came += names(now);
+        let number = place.and_then(|place| number_move((&old, &of), (&new, &is), place));
+        let is_markup = place.is_none() || is_in_tag(&old, of.start);
+        let kind = match number {
+            Some(number) => StretchKind::Number(number),
+            None if names(was) > 0 && names(now) > 0 => StretchKind::Replaced,
+            // Numbers of a tag are names, and so are those that nothing else came with.
+            None if words(was) > 0
+                && words(now) > 0
+                && (is_markup || names(was) + names(now) == 0) =>
+            {
+                StretchKind::Replaced
+            }
+            None => StretchKind::OneSided,
+        };
+        found.stretches.push(Stretch {
             held: u32::try_from(of.start).ok()?..u32::try_from(of.end).ok()?,
-            given: Digest::of(came.join(" ").as_bytes()),
-            is_replaced: words(went) > 0 && words(came) > 0,
-            is_figure: is_figure(part, (&old, &of), (&new, &is)),
+            given: Digest::of(now.join(" ").as_bytes()),
+            kind,
         });
     }
-    if stretches.is_empty() {
+    if found.stretches.is_empty() {
         // White space alone differs.
-        stretches.push(Stretch {
+        found.stretches.push(Stretch {
             held: 0..0,
             given: Digest::of(given.as_bytes()),
-            is_replaced: true,
-            is_figure: false,
+            kind: StretchKind::Replaced,
         });
     }
-    Some(PartDifference {
-        part,
-        stays: words(&old) - gone,
-        moves,
-        stretches,
-    })
+    (found.stays, found.moves) = (words(&old) - gone, moves);
+    Some(found)
+}
+
+/// Place of the numbers of a part; `None` where they are names.
+fn number_place(part: EntryPart) -> Option<NumberPlace> {
+    match part {
+        EntryPart::Title => Some(NumberPlace::Title),
+        EntryPart::Summary | EntryPart::Content => Some(NumberPlace::Text),
+        EntryPart::Other => Some(NumberPlace::Foreign),
+        EntryPart::Links | EntryPart::Files | EntryPart::People | EntryPart::Categories => None,
+    }
 }
 
 fn is_word(token: &str) -> bool {
     token.starts_with(char::is_alphanumeric)
 }
-
-fn is_number(token: &str) -> bool {
-    token.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// True when nothing but numbers of a text differ, and one of them is a figure: one beside a point, a colon or
-/// a dash and another number (19.99, 2:1), one with a currency or a unit, or in a title one behind a
-/// word ("Part 2"). Other numbers count what readers did, or name what is not the entry's.
-fn is_figure(
-    part: EntryPart,
-    (old, of): (&[&str], &Range<usize>),
-    (new, is): (&[&str], &Range<usize>),
-) -> bool {
-    if !matches!(
-        part,
-        EntryPart::Title | EntryPart::Summary | EntryPart::Content
-    ) {
-        return false;
-    }
-    let went = &old[of.clone()];
-    let mut moved = went.iter().chain(&new[is.clone()]).peekable();
-    if moved.peek().is_none() || !moved.all(|token| is_number(token) || JOINTS.contains(token)) {
-        return false;
-    }
-    let has_joint = went.iter().any(|token| JOINTS.contains(token));
-    let before = of.start.checked_sub(1).map(|at| old[at]);
-    let before_that = of.start.checked_sub(2).map(|at| old[at]);
-    let (after, after_that) = (old.get(of.end), old.get(of.end + 1));
-    let is_joint = |joint: Option<&str>, beside: Option<&str>| {
-        joint.is_some_and(|joint| JOINTS.contains(&joint)) && beside.is_some_and(is_number)
-    };
-    let is_unit = |token: Option<&str>| token.is_some_and(|token| UNITS.contains(&token));
-    has_joint
-        || is_joint(before, before_that)
-        || is_joint(after.copied(), after_that.copied())
-        || is_unit(before)
-        || is_unit(after.copied())
-        || (part == EntryPart::Title && before.is_some_and(is_word))
-}
-
-/// Characters that join two numbers to one figure.
-const JOINTS: [&str; 7] = [".", ",", ":", "-", "–", "−", "/"];
-
-/// Signs and codes beside a number that say what it measures.
-const UNITS: [&str; 13] = [
-    "$", "€", "£", "¥", "₹", "%", "°", "USD", "EUR", "GBP", "CHF", "JPY", "kr",
-];
 
 /// The stretches of two token lists that have no token in common at their places.
 fn part_at_common(

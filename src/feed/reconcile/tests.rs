@@ -15,6 +15,8 @@ mod churn;
 
 mod corrections;
 
+mod edited_often;
+
 mod flood_limiter;
 
 const NS: &str = "example.org/feed";

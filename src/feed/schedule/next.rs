@@ -150,25 +150,13 @@ impl PollState {
         if !answer.conditional {
             self.timetable.unconditional_at = Some(now);
         }
-        self.health.moved = self.moved_after(answer, now);
+        let held = self.health.moved.take();
+        self.health.moved =
+            PermanentMove::after(held, answer.moved_to.as_deref(), &answer.asked, now);
         self.health.good_at = Some(now);
         self.health.failures = 0;
         self.health.fault = None;
         self.health.gone_at = None;
-    }
-
-    /// Permanent redirects must agree for days, and a redirect that ceases is forgotten.
-    fn moved_after(&self, answer: &Answer, now: Stamp) -> Option<PermanentMove> {
-        let held = self.health.moved.as_ref();
-        match (&answer.moved_to, held) {
-            (Some(to), Some(held)) if held.url == *to => Some(held.clone()),
-            (Some(to), _) => Some(PermanentMove {
-                url: to.clone(),
-                since: now,
-            }),
-            (None, Some(held)) if held.url == answer.asked => Some(held.clone()),
-            (None, _) => None,
-        }
     }
 
     fn arrive(&mut self, document: &PolledDocument<'_>, now: Stamp) {

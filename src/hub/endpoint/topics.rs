@@ -219,14 +219,14 @@ impl Hub {
 
     /// The address of ours at which a named view has a form.
     fn own_url(&self, named: &NamedView, form: Representation) -> String {
+        let (name, order, filter) = (&named.name, named.order_in(form), &named.filter);
         let site = self.shared.readers.site();
-        let by = (named.order_in(form), &named.filter);
         match &named.place {
-            TopicPlace::Own(Some(token)) => {
-                site.below_secret(token).topic_url(&named.name, form, by)
-            }
+            TopicPlace::Own(Some(token)) => site
+                .below_secret(token)
+                .topic_url(name, form, order, filter),
             TopicPlace::Legacy(_) | TopicPlace::Resource(_) | TopicPlace::Own(None) => {
-                site.topic_url(&named.name, form, by)
+                site.topic_url(name, form, order, filter)
             }
         }
     }

@@ -4,12 +4,13 @@ use super::{KeptState, WantedFeeds};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     ingest::host_pauses::{PauseEnds, hosts_of},
+    locks::read,
     notify::{DelayCause, HintDelay, HintDelays},
 };
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
 };
 use tokio::sync::watch;
 
@@ -32,13 +33,7 @@ impl HintDelays for Delays {
     // Decides: What becomes of a ping during a pause?
     fn delay(&self, feed: FeedNo, now: Stamp) -> Option<HintDelay> {
         let spec = self.wanted.borrow().get(&feed).cloned()?;
-        let state = self
-            .states
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&feed)?
-            .state
-            .unpacked();
+        let state = read(&self.states).get(&feed)?.state.unpacked();
         let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
         let pause = self.pauses.longest(&hosts).map(|(_, pause)| pause);
         let paused = pause.map_or(Stamp::ZERO, |pause| pause.until);

@@ -2,22 +2,19 @@
 //! for all readers, and whether a reader waits for it. Not the polls that are due: looks have
 //! places and a pace of their own.
 
-use super::{Poller, hosts_of};
+use super::{Poller, inbox::Inbox};
 use crate::{
     feed::{
         record::FeedNo,
         stamp::{SECOND_US, Stamp},
     },
     ingest::polls::PollEnd,
+    locks::{lock, read},
 };
 use futures_util::future::BoxFuture;
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Mutex, time::Duration};
 use tokio::{
-    sync::{mpsc, watch},
+    sync::watch,
     time::{Instant, timeout_at},
 };
 
@@ -39,8 +36,7 @@ pub(super) struct WantedLook {
 
 /// The looks under way, and what came of the last one of each feed.
 pub(super) struct Looks {
-    sender: mpsc::Sender<WantedLook>,
-    receiver: Mutex<Option<mpsc::Receiver<WantedLook>>>,
+    pub(super) wanted: Inbox<WantedLook>,
     notes: Mutex<HashMap<FeedNo, LookNote>>,
 }
 
@@ -71,39 +67,24 @@ impl LookNote {
 
 impl Default for Looks {
     fn default() -> Self {
-        let (sender, receiver) = mpsc::channel(LOOKS_MAX);
         Self {
-            sender,
-            receiver: Mutex::new(Some(receiver)),
+            wanted: Inbox::new(LOOKS_MAX),
             notes: Mutex::default(),
         }
     }
 }
 
 impl Looks {
-    /// Takes the end that the worker has. A second worker gets one to which nobody sends.
-    pub(super) fn take(&self) -> mpsc::Receiver<WantedLook> {
-        let held = self
-            .receiver
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        held.unwrap_or_else(|| mpsc::channel(1).1)
-    }
-
     /// Notes what came of a look, before those who wait for it are told.
     pub(super) fn ended(&self, look: &WantedLook, end: &PollEnd) {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = lock(&self.notes);
         notes.entry(look.feed).or_default().is_unreliable =
             !end.is_good() || look.began.elapsed() > LOOK_WAIT;
     }
 
     /// Forgets a feed that is not polled any more.
     pub(super) fn forget(&self, feed: FeedNo) {
-        self.notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&feed);
+        lock(&self.notes).remove(&feed);
     }
 }
 
@@ -115,11 +96,7 @@ impl Poller {
         if self.is_fresh(feed, fresh_secs, now) {
             return false;
         }
-        let mut notes = self
-            .looks
-            .notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut notes = lock(&self.looks.notes);
         let note = notes.entry(feed).or_default();
         match note.under_way() {
             Some((_, until)) => !note.is_unreliable && Instant::now() < until,
@@ -135,11 +112,7 @@ impl Poller {
         if self.is_fresh(feed, fresh_secs, now) {
             return None;
         }
-        let mut notes = self
-            .looks
-            .notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut notes = lock(&self.looks.notes);
         let note = notes.entry(feed).or_default();
         let (mut end, until) = match note.under_way() {
             Some(under_way) => under_way,
@@ -147,14 +120,14 @@ impl Poller {
             None => {
                 let (sender, end) = watch::channel(());
                 let began = Instant::now();
-                self.looks
-                    .sender
-                    .try_send(WantedLook {
-                        feed,
-                        began,
-                        _end: sender,
-                    })
-                    .ok()?;
+                let wanted = WantedLook {
+                    feed,
+                    began,
+                    _end: sender,
+                };
+                if !self.looks.wanted.put(wanted) {
+                    return None;
+                }
                 note.under_way = Some((end.clone(), began + LOOK_WAIT));
                 (end, began + LOOK_WAIT)
             }
@@ -170,7 +143,7 @@ impl Poller {
 
     /// True while the last poll of a feed is no older than that.
     fn is_fresh(&self, feed: FeedNo, fresh_secs: u64, now: Stamp) -> bool {
-        let states = self.states.read().unwrap_or_else(PoisonError::into_inner);
+        let states = read(&self.states);
         let polled_at = states.get(&feed).and_then(|kept| kept.polled_at);
         // A feed that was never polled has no copy.
         let Some(polled_at) = polled_at.filter(|_| fresh_secs > 0) else {
@@ -183,15 +156,10 @@ impl Poller {
         if note.is_quiet(now) {
             return false;
         }
-        let (Some(spec), Some(state)) =
-            (self.wanted.borrow().get(&feed).cloned(), self.status(feed))
-        else {
+        let Some((state, hosts)) = self.state_and_hosts(feed, now) else {
             return false;
         };
-        let pause = self
-            .pauses
-            .until(&hosts_of(&state, spec.deletions.audit_secs, now));
-        let at = state.look_at(fresh_secs, pause, now);
+        let at = state.look_at(fresh_secs, self.pauses.until(&hosts), now);
         note.quiet_until = at.min(Stamp::from_micros(now.micros() + QUIET_US));
         at <= now
     }

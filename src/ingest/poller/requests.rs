@@ -5,14 +5,11 @@ use crate::{
     feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
     ingest::polls::PollEnd,
 };
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
-use tokio::sync::{mpsc, oneshot};
+use std::collections::HashMap;
+use tokio::sync::oneshot;
 
 /// Requests for polls that wait to be taken in at most.
-const REQUESTS_MAX: usize = 64;
+pub(super) const REQUESTS_MAX: usize = 64;
 
 /// Urgency of a poll that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,34 +59,6 @@ pub(super) struct PollRequest {
     pub(super) answer: oneshot::Sender<PollAnswer>,
 }
 
-/// The way of requests from whoever asks to the worker.
-pub(super) struct Requests {
-    sender: mpsc::Sender<PollRequest>,
-    receiver: Mutex<Option<mpsc::Receiver<PollRequest>>>,
-}
-
-impl Default for Requests {
-    fn default() -> Self {
-        let (sender, receiver) = mpsc::channel(REQUESTS_MAX);
-        Self {
-            sender,
-            receiver: Mutex::new(Some(receiver)),
-        }
-    }
-}
-
-impl Requests {
-    /// Takes the end that the worker has. A second worker gets one to which nobody sends.
-    pub(super) fn take(&self) -> mpsc::Receiver<PollRequest> {
-        let held = self
-            .receiver
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        held.unwrap_or_else(|| mpsc::channel(1).1)
-    }
-}
-
 impl Poller {
     /// Polls a feed now, and tells what came of it.
     pub async fn poll(&self, feed: FeedNo, urgency: Urgency) -> PollAnswer {
@@ -110,7 +79,7 @@ impl Poller {
             accepts_url,
             answer,
         };
-        if self.requests.sender.try_send(request).is_err() {
+        if !self.requests.put(request) {
             return PollAnswer::Busy;
         }
         answered.await.unwrap_or(PollAnswer::Busy)

@@ -1,6 +1,6 @@
 //! The wait of a feed that is not polled yet: until when, since when and why; for the operator.
 
-use super::{Poller, hosts_of};
+use super::Poller;
 use crate::feed::{record::FeedNo, stamp::Stamp};
 
 /// The wait of a feed whose next poll is put off.
@@ -38,11 +38,7 @@ impl Poller {
     /// The wait of a feed; `None` for one that is polled at its usual times.
     pub fn wait(&self, feed: FeedNo) -> Option<PollWait> {
         let now = self.parts.context.now();
-        let (spec, state) = (
-            self.wanted.borrow().get(&feed).cloned()?,
-            self.status(feed)?,
-        );
-        let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
+        let (state, hosts) = self.state_and_hosts(feed, now)?;
         let hint = self.parts.context.notify.hinted(feed);
         let next_at = state.timetable.next_at.max(now);
         let failing_since = state.health.fault.as_ref().map(|fault| fault.since);

@@ -254,7 +254,7 @@ fn a_view_has_a_uri_over_xmpp_where_it_is_served_there() {
     // XMPP-61.
     let site = Site::new(&Url::parse("https://feeds.example/").unwrap(), "");
     let words = Filter::of(["", "a b", "", "", "", ""]).unwrap();
-    let uri = |site: &Site, order, filter: &Filter| site.xmpp("blog", (order, filter));
+    let uri = |site: &Site, order, filter: &Filter| site.xmpp("blog", order, filter);
     assert_eq!(uri(&site, Order::MODIFIED, &Filter::All), None);
     let site = site.with_xmpp(Some("feeds.example"));
     for (order, filter, expect) in [
@@ -268,7 +268,7 @@ fn a_view_has_a_uri_over_xmpp_where_it_is_served_there() {
     ] {
         let expect = format!("xmpp:feeds.example?;node={expect}");
         assert_eq!(uri(&site, order, filter).as_deref(), Some(&*expect));
-        let links = site.links("blog", Representation::ATOM, (order, filter), None);
+        let links = site.links("blog", Representation::ATOM, order, filter, None);
         assert_eq!(links.xmpp, Some(expect));
     }
 }

@@ -5,8 +5,8 @@
 //! request names another site in `Origin` or `Sec-Fetch-Site`, or in `Host` where a name was made
 //! to lead here.
 
-use crate::edge::body::{self, Response};
 use crate::{
+    edge::body::{self, Response},
     layers::{OwnMark, own_mark::passes},
     locks::lock,
     secret::AdminToken,

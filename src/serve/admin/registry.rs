@@ -3,7 +3,7 @@
 
 use super::{AdminAnswer, JSON, TEXT};
 use crate::{
-    serve::refusal::{PROBLEM, problem},
+    serve::answers::refusal::{PROBLEM, problem},
     setting::RefusedSetting,
 };
 use bytes::Bytes;

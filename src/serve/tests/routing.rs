@@ -480,7 +480,7 @@ async fn a_store_that_fails_is_our_fault_and_its_trouble_nobodys_business() {
 #[tokio::test(start_paused = true)]
 async fn a_mount_answers_beside_ours_as_a_stream_and_gets_its_body_unread() {
     use crate::edge::body::ServeBody;
-    use crate::serve::{mount::Mount, router::Router};
+    use crate::serve::routing::{mount::Mount, router::Router};
     use http_body_util::{BodyExt as _, StreamBody};
     use tower::{ServiceExt as _, util::BoxCloneSyncService};
 

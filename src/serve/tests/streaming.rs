@@ -16,7 +16,10 @@ use crate::{
         reconcile::{Change, Put, PutKind},
     },
     readers::testing::{add, delete, edit, id, revive},
-    serve::{Config, router::Router, stack::stack},
+    serve::{
+        Config,
+        routing::{router::Router, stack::stack},
+    },
     telemetry::Metrics,
 };
 use bytes::Bytes;

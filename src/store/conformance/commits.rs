@@ -541,6 +541,7 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
             by_turns: true,
             since: START,
             moved_at: START,
+            is_count: true,
         }],
         moving: vec![MovingEntry {
             id: id(2),
@@ -550,6 +551,8 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
                 part: EntryPart::Links,
                 count: 3,
                 by_turns: false,
+                is_count: true,
+                has_fallen: true,
             }],
         }],
     };

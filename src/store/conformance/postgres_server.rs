@@ -22,8 +22,15 @@ static SERVER: LazyLock<PostgresServer> = LazyLock::new(PostgresServer::start);
 /// The number of the last schema.
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
-/// A database that nobody else uses: a schema of its own.
+/// A database that nobody else uses, in which statements are prepared. Those of the tests with
+/// processes and poolers are not.
 pub(crate) fn fresh_database() -> DatabaseUrl {
+    let url = fresh_schema();
+    DatabaseUrl::new(format!("{}&statement_cache_size=200", url.reveal()))
+}
+
+/// A schema of its own.
+pub(crate) fn fresh_schema() -> DatabaseUrl {
     let no = SCHEMAS.fetch_add(1, Ordering::Relaxed);
     let url = DatabaseUrl::new(SERVER.url());
     let schema = format!("test_{no}");

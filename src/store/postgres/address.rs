@@ -18,6 +18,10 @@ pub(super) const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Time after which a connection is given up whose other end confirms nothing.
 const SILENT_TIME_MAX: Duration = Duration::from_secs(20);
 
+/// Prepared statements of a connection at most that a URL may ask for. A plan takes some ten KB of the
+/// server's memory.
+const STATEMENT_CACHE_SIZE_MAX: usize = 1_000;
+
 /// Reads a URL, and the file of certificates that it names.
 pub(super) fn address(url: &DatabaseUrl) -> Result<DatabaseAddress, String> {
     if !DatabaseUrl::is_named_by(url.reveal()) {
@@ -26,12 +30,14 @@ pub(super) fn address(url: &DatabaseUrl) -> Result<DatabaseAddress, String> {
     let (base, query) = url.reveal().split_once('?').unwrap_or((url.reveal(), ""));
     let mut rest = Vec::new();
     let mut tls = WantedTls::default();
+    let mut statement_cache_size = 0;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
         match name {
             "sslmode" => tls.mode = Some(value()),
             "sslrootcert" => tls.root = Some(PathBuf::from(value())),
+            "statement_cache_size" => statement_cache_size = cache_size(&value())?,
             _ => rest.push(pair),
         }
     }
@@ -65,7 +71,19 @@ pub(super) fn address(url: &DatabaseUrl) -> Result<DatabaseAddress, String> {
     if config.get_application_name().is_none() {
         config.application_name("everfeed");
     }
-    Ok(DatabaseAddress { config, tls })
+    Ok(DatabaseAddress {
+        config,
+        tls,
+        statement_cache_size,
+    })
+}
+
+fn cache_size(written: &str) -> Result<usize, String> {
+    let size = written.parse().ok();
+    size.filter(|size| *size <= STATEMENT_CACHE_SIZE_MAX)
+        .ok_or_else(|| {
+            format!("its statement_cache_size is no number of at most {STATEMENT_CACHE_SIZE_MAX}")
+        })
 }
 
 /// The address of a database, read.
@@ -73,6 +91,9 @@ pub(super) struct DatabaseAddress {
     pub(super) config: tokio_postgres::Config,
     /// `None` for a connection without TLS.
     pub(super) tls: Option<DatabaseTls>,
+    /// Statements that a connection keeps prepared at most. 0 for poolers that give each transaction
+    /// another connection, and where nothing is said: nobody tells that one stands between.
+    pub(super) statement_cache_size: usize,
 }
 
 /// Protection that a URL asks for.
@@ -161,5 +182,13 @@ mod tests {
         check("postgresql://u@h", Err("database"));
         check("postgresql:///feeds?user=u", Err("host"));
         check("postgresql://u@h/d?colour=red", Err("colour"));
+        for size in ["", "many", "-1", "1001"] {
+            let url = format!("postgresql://u@localhost/d?statement_cache_size={size}");
+            check(&url, Err("statement_cache_size"));
+        }
+        check(
+            "postgresql://u@localhost/d?statement_cache_size=1000",
+            Ok(false),
+        );
     }
 }

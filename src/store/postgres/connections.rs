@@ -4,11 +4,12 @@
 use super::{
     address::{CONNECT_TIME_MAX, DatabaseAddress},
     fault::connection_words,
+    prepared::PreparedStatements,
 };
 use crate::{locks::lock, store::StoreError};
 use std::{
     future::poll_fn,
-    ops::Deref,
+    ops::{Deref, DerefMut},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -31,7 +32,7 @@ const GREETING_MAX: Duration = Duration::from_secs(2);
 /// The connections to a database.
 pub(super) struct Connections {
     address: DatabaseAddress,
-    free: Mutex<Vec<Client>>,
+    free: Mutex<Vec<PooledConnection>>,
     /// Time for making a connection, with all hosts.
     pub(super) connect_max: Duration,
     /// True when the next connection begins with any host: the first of them was silent.
@@ -54,18 +55,22 @@ impl Connections {
     /// anywhere.
     pub(super) async fn take(self: &Arc<Self>) -> Result<TakenConnection, StoreError> {
         loop {
-            let Some(client) = lock(&self.free).pop() else {
+            let Some(pooled) = lock(&self.free).pop() else {
                 return self.take_new().await;
             };
-            if !client.is_closed() {
-                return Ok(self.taken(client));
+            if !pooled.client.is_closed() {
+                return Ok(self.taken(pooled));
             }
         }
     }
 
     /// A new connection.
     pub(super) async fn take_new(self: &Arc<Self>) -> Result<TakenConnection, StoreError> {
-        Ok(self.taken(self.connect().await?))
+        let pooled = PooledConnection {
+            client: self.connect().await?,
+            prepared: PreparedStatements::new(self.address.statement_cache_size),
+        };
+        Ok(self.taken(pooled))
     }
 
     /// A connection of its own, which is not kept when it is free.
@@ -90,7 +95,7 @@ impl Connections {
     }
 
     async fn made(&self, heard: Option<mpsc::Sender<String>>) -> Result<Client, StoreError> {
-        let DatabaseAddress { config, tls } = &self.address;
+        let DatabaseAddress { config, tls, .. } = &self.address;
         let mut config = config.clone();
         if self.is_any_first.load(Ordering::Relaxed) {
             config.load_balance_hosts(LoadBalanceHosts::Random);
@@ -119,9 +124,9 @@ impl Connections {
         lock(&self.free).clear();
     }
 
-    fn taken(self: &Arc<Self>, client: Client) -> TakenConnection {
+    fn taken(self: &Arc<Self>, pooled: PooledConnection) -> TakenConnection {
         TakenConnection {
-            client: Some(client),
+            pooled: Some(pooled),
             connections: Arc::clone(self),
         }
     }
@@ -140,27 +145,42 @@ where
     }
 }
 
+/// A connection that is kept when it is free.
+pub(super) struct PooledConnection {
+    pub(super) client: Client,
+    pub(super) prepared: PreparedStatements,
+}
+
 /// A connection in use. Dropped, it is closed: the server ends whatever was begun on it.
 pub(super) struct TakenConnection {
-    client: Option<Client>,
+    pooled: Option<PooledConnection>,
     connections: Arc<Connections>,
 }
 
 impl TakenConnection {
     /// Gives it back; no transaction is open on it.
     pub(super) fn give_back(mut self) {
-        if let Some(client) = self.client.take().filter(|client| !client.is_closed()) {
-            lock(&self.connections.free).push(client);
+        let Some(pooled) = self.pooled.take() else {
+            return;
+        };
+        if !pooled.client.is_closed() {
+            lock(&self.connections.free).push(pooled);
         }
     }
 }
 
 impl Deref for TakenConnection {
-    type Target = Client;
+    type Target = PooledConnection;
 
-    fn deref(&self) -> &Client {
-        self.client
-            .as_ref()
-            .expect("it is there until it is given back")
+    fn deref(&self) -> &PooledConnection {
+        self.pooled.as_ref().expect(KEPT)
     }
 }
+
+impl DerefMut for TakenConnection {
+    fn deref_mut(&mut self) -> &mut PooledConnection {
+        self.pooled.as_mut().expect(KEPT)
+    }
+}
+
+const KEPT: &str = "it is there until it is given back";

@@ -2,6 +2,7 @@
 //! not seen. Not what is done in them.
 
 use super::{
+    active_readers::ActiveReaders,
     connections::{CONNECTIONS_MAX, Connections},
     fault::{DatabaseFault, is_full_disk, statement_error},
     kept_connection::{LOOK_MAX, transact},
@@ -111,6 +112,8 @@ pub(super) struct Database {
     is_closed: AtomicBool,
     /// The seat among others; `None` for a process that serves the database alone.
     pub(super) seat: Option<Arc<NodeSeat>>,
+    /// The readers that polls tell of.
+    pub(super) active_readers: ActiveReaders,
     /// Round trips of transactions.
     #[cfg(test)]
     pub(super) round_trips: std::sync::atomic::AtomicU64,
@@ -155,6 +158,7 @@ impl Database {
             ended_uncleanly: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             seat,
+            active_readers: ActiveReaders::default(),
             #[cfg(test)]
             round_trips: std::sync::atomic::AtomicU64::new(0),
         }
@@ -194,7 +198,7 @@ impl Database {
     ) -> Result<Vec<Vec<Row>>, StoreError> {
         let _place = self.place().await?;
         let connection = self.connections.take().await?;
-        let asked = timeout(LOOK_MAX, transact(&connection, opening, &statements)).await;
+        let asked = timeout(LOOK_MAX, transact(&connection.client, opening, &statements)).await;
         let asked = asked.map_err(|_| StoreError::Away("the database does not answer".into()))?;
         let answers = asked.map_err(|error| statement_error(&error))?;
         connection.give_back();
@@ -293,6 +297,7 @@ impl Database {
                 moves_catalog: Cell::new(false),
                 moves_accounts: Cell::new(false),
                 moves_sealed: Cell::new(false),
+                moves_readers: Cell::new(false),
             };
             let worked = work(&writing);
             // In another epoch neither an answer nor an error of it means anything.
@@ -316,8 +321,12 @@ impl Database {
             let (now, transaction, server) =
                 (writing.now()?, writing.transaction()?, writing.server()?);
             let records_clock = writing.records_clock.get();
+            let moves_readers = writing.moves_readers.get();
             let moved = writing.moved()?;
             let committed = session.commit();
+            if moves_readers {
+                self.active_readers.note_change();
+            }
             let fault = session.fault();
             #[cfg(test)]
             self.round_trips
@@ -429,6 +438,7 @@ impl Database {
     ) -> Result<(Option<String>, bool), StoreError> {
         let connection = self.connections.take_new().await?;
         let row = connection
+            .client
             .query_typed_one(
                 &format!("SELECT pg_xact_status($1::text::xid8), {SERVER}"),
                 &[(&transaction, Type::TEXT)],
@@ -448,6 +458,7 @@ impl Database {
         for (feed, known) in moved {
             let no = i32::try_from(feed.0).unwrap_or(i32::MAX);
             let rows = connection
+                .client
                 .query_typed("SELECT rev FROM feeds WHERE no = $1", &[(&no, Type::INT4)])
                 .await
                 .map_err(|error| statement_error(&error))?;
@@ -642,6 +653,7 @@ pub(super) struct DatabaseWriting<'s> {
     moves_catalog: Cell<bool>,
     moves_accounts: Cell<bool>,
     moves_sealed: Cell<bool>,
+    moves_readers: Cell<bool>,
 }
 
 impl DatabaseWriting<'_> {
@@ -674,6 +686,11 @@ impl DatabaseWriting<'_> {
     /// Remembers that sealed rows were written or removed.
     pub(super) fn move_sealed(&self) {
         self.moves_sealed.set(true);
+    }
+
+    /// Remembers that subscriptions or their positions were written or removed.
+    pub(super) fn move_readers(&self) {
+        self.moves_readers.set(true);
     }
 
     /// The feeds and lists that it moves.

@@ -17,8 +17,9 @@ pub(super) fn locked(feeds: Vec<FeedNo>) -> SqlStatement {
 
 /// Locks a feed and the groups that it is a member of.
 pub(super) fn locked_with_groups(feed: FeedNo) -> SqlStatement {
-    let sql = "SELECT no FROM feeds WHERE no = $1 \
-               OR no IN (SELECT feed FROM memberships WHERE member = $1) \
+    // One list, which is looked up. With OR the server goes through the feeds of all others.
+    let sql = "SELECT no FROM feeds WHERE no = ANY(ARRAY( \
+               SELECT $1 UNION ALL SELECT feed FROM memberships WHERE member = $1)) \
                ORDER BY no FOR NO KEY UPDATE";
     SqlStatement::new(sql).with(feed)
 }

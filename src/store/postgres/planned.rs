@@ -200,16 +200,10 @@ fn bind_keys(session: &DatabaseSession, commit: &Commit) {
     let sql = "INSERT INTO keys (feed, key, item) \
                SELECT $1, key, item FROM unnest($2::bytea[], $3::bytea[]) AS bound (key, item) \
                ON CONFLICT (feed, key) DO NOTHING";
-    let (keys, ids): (Vec<KeyHash>, Vec<ItemId>) = first
-        .into_iter()
-        .map(|(key, id)| (KeyHash(key), id))
-        .unzip();
-    session.change(
-        SqlStatement::new(sql)
-            .with(commit.basis.feed)
-            .with(keys)
-            .with(ids),
-    );
+    let rows = first.into_iter().map(|(key, id)| (KeyHash(key), id));
+    let (keys, ids): (Vec<_>, Vec<ItemId>) = rows.unzip();
+    let write = SqlStatement::new(sql).with(commit.basis.feed);
+    session.change(write.with(keys).with(ids));
 }
 
 fn bind_witnesses(
@@ -237,16 +231,10 @@ fn bind_witnesses(
     let sql = "INSERT INTO witnesses (feed, key, items) \
                SELECT $1, key, items FROM unnest($2::bytea[], $3::bytea[]) AS of_key (key, items) \
                ON CONFLICT (feed, key) DO UPDATE SET items = excluded.items";
-    let (keys, ids): (Vec<KeyHash>, Vec<Vec<u8>>) = changed
-        .into_iter()
-        .map(|(key, ids)| (KeyHash(key), ids))
-        .unzip();
-    session.change(
-        SqlStatement::new(sql)
-            .with(commit.basis.feed)
-            .with(keys)
-            .with(ids),
-    );
+    let rows = changed.into_iter().map(|(key, ids)| (KeyHash(key), ids));
+    let (keys, ids): (Vec<_>, Vec<Vec<u8>>) = rows.unzip();
+    let write = SqlStatement::new(sql).with(commit.basis.feed);
+    session.change(write.with(keys).with(ids));
 }
 
 fn write_evidence(

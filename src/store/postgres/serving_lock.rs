@@ -160,8 +160,9 @@ async fn look_again(database: &Arc<Database>, held: &mut Option<ServingLock>) {
         let connection = database.connections.take_new().await?;
         let failed = |error: tokio_postgres::Error| statement_error(&error);
         let changed = timeout(LOOK_MAX, async {
-            try_change(&connection).await.map_err(failed)?;
+            try_change(&connection.client).await.map_err(failed)?;
             let asked = connection
+                .client
                 .query_typed_one("SELECT number FROM meta WHERE name = 'epoch'", &[])
                 .await;
             column(&asked.map_err(failed)?, 0)

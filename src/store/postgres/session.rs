@@ -2,7 +2,7 @@
 //! other's answers go out together, in one round trip. Not how often a transaction is tried.
 
 use super::{
-    connections::TakenConnection,
+    connections::{PooledConnection, TakenConnection},
     fault::{DatabaseFault, fault_of, statement_error},
     node_seat::KnownHead,
     statement::SqlStatement,
@@ -35,7 +35,7 @@ const PIPELINED_MAX: usize = 24;
 /// A transaction.
 pub(super) struct DatabaseSession {
     runtime: Handle,
-    connection: TakenConnection,
+    connection: RefCell<TakenConnection>,
     /// The text that begins it, until it was sent.
     opening: RefCell<Option<&'static str>>,
     /// A statement that goes out with the first round trip.
@@ -65,7 +65,7 @@ impl DatabaseSession {
     ) -> Self {
         Self {
             runtime,
-            connection,
+            connection: RefCell::new(connection),
             opening: RefCell::new(Some(opening)),
             heading: RefCell::new(heading),
             head: OnceCell::new(),
@@ -183,13 +183,14 @@ impl DatabaseSession {
             has_begun,
             ..
         } = self;
+        let connection = connection.into_inner();
         if is_over || !has_begun.get() {
             connection.give_back();
             return;
         }
         // Nobody waits for that.
         runtime.spawn(async move {
-            let ended = timeout(ROUND_TRIP_MAX, connection.batch_execute("ROLLBACK")).await;
+            let ended = timeout(ROUND_TRIP_MAX, connection.client.batch_execute("ROLLBACK")).await;
             if matches!(ended, Ok(Ok(()))) {
                 connection.give_back();
             }
@@ -223,19 +224,31 @@ impl DatabaseSession {
         } else {
             ROUND_TRIP_MAX
         };
-        let client: &Client = &self.connection;
+        let mut connection = self.connection.borrow_mut();
+        let PooledConnection { client, prepared } = &mut **connection;
         let sent = async {
-            let asked = join_all(all.iter().map(|statement| asked(client, statement)));
-            timeout(time, join(begun(client, opening), asked)).await
+            if opening.is_some() {
+                prepared.prepare_wanted(client).await;
+            }
+            prepared.note(&all);
+            let asked = all.iter().map(|statement| async {
+                match prepared.of(statement) {
+                    Some(prepared) => client.query(prepared, &statement.values()).await,
+                    None => asked(client, statement).await,
+                }
+            });
+            // They are sent in this order.
+            let (begun, answers) = join(begun(client, opening), join_all(asked)).await;
+            begun.map(|()| answers)
         };
-        let Ok((begun, mut answers)) = self.runtime.block_on(sent) else {
+        let Ok(sent) = self.runtime.block_on(async { timeout(time, sent).await }) else {
             self.fault.set(Some(DatabaseFault::Lost));
             return Err(StoreError::Away(format!(
                 "the database did not answer within {} s",
                 time.as_secs()
             )));
         };
-        begun.map_err(|error| self.failed(&error))?;
+        let mut answers = sent.map_err(|error| self.failed(&error))?;
         // The first failure is the cause of those behind it.
         if let Some(at) = answers.iter().position(Result::is_err)
             && let Err(error) = answers.swap_remove(at)

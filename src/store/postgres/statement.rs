@@ -1,5 +1,5 @@
-//! One statement with its parameters, each of a type that is named: nothing has to be prepared, so
-//! that a pooler may give each transaction another connection. Not how it is sent.
+//! One statement with its parameters, each of a type that is named: it may be sent without being
+//! prepared, so that a pooler may give each transaction another connection. Not how it is sent.
 
 use crate::{
     feed::{
@@ -42,6 +42,14 @@ impl SqlStatement {
     pub(super) fn with(mut self, param: impl Into<SqlParam>) -> Self {
         self.params.push(param.into());
         self
+    }
+
+    /// The values of its parameters, in order.
+    pub(super) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
+        let values = self.params.iter();
+        values
+            .map(|param| &*param.value as &(dyn ToSql + Sync))
+            .collect()
     }
 }
 

@@ -154,7 +154,7 @@ pub(super) fn subscribe(
             .with(lease_until(&subscription))
             .with(encode(&subscription)?),
     );
-    write_progress(session, no, &Progress::default())?;
+    write_progress(writing, no, &Progress::default())?;
     Ok(subscription)
 }
 
@@ -176,6 +176,7 @@ pub(super) fn change(
     let stored: Subscription = decode(&format!("subscription {no}"), column(&row, 0)?)?;
     known_feed(session, subscription.feed())?;
     let changed = subscription.replacing(&stored)?;
+    writing.move_readers();
     let sql = "UPDATE subscriptions SET feed = $2, lease_until = $3, value = $4 WHERE no = $1";
     session.change(
         SqlStatement::new(sql)
@@ -185,7 +186,7 @@ pub(super) fn change(
             .with(encode(&changed)?),
     );
     if let Some(progress) = progress {
-        write_progress(session, no, progress)?;
+        write_progress(writing, no, progress)?;
     }
     Ok(changed.rev)
 }
@@ -198,6 +199,7 @@ pub(super) fn end(writing: &DatabaseWriting<'_>, no: SubscriptionNo) -> Result<b
     if found.is_none() {
         return Ok(false);
     }
+    writing.move_readers();
     for sql in [
         "DELETE FROM subscriptions WHERE no = $1",
         "DELETE FROM positions WHERE no = $1",
@@ -248,7 +250,7 @@ pub(super) fn acknowledge(
         if let Some(progress) = held.get_mut(&no) {
             has_moved = progress.acknowledge(acknowledged.clone());
             if has_moved {
-                write_progress(writing.session, no, progress)?;
+                write_progress(writing, no, progress)?;
             }
         }
         moved.push(has_moved);
@@ -265,20 +267,21 @@ pub(super) fn save_attempts(
     for (no, attempts) in attempts {
         if let Some(progress) = held.get_mut(no) {
             progress.attempts = attempts.clone();
-            write_progress(writing.session, *no, progress)?;
+            write_progress(writing, *no, progress)?;
         }
     }
     Ok(())
 }
 
 fn write_progress(
-    session: &DatabaseSession,
+    writing: &DatabaseWriting<'_>,
     no: SubscriptionNo,
     progress: &Progress,
 ) -> Result<(), StoreError> {
     let sql = "INSERT INTO positions (no, readers, value) VALUES ($1, $2, $3) \
                ON CONFLICT (no) DO UPDATE SET readers = excluded.readers, value = excluded.value";
-    session.change(
+    writing.move_readers();
+    writing.session.change(
         SqlStatement::new(sql)
             .with(number_column(no.0))
             .with(rows::limit(progress.readers()))

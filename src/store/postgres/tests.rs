@@ -8,14 +8,17 @@ use super::{
 };
 use crate::{
     clock::{Clock as _, Manual},
-    feed::{order::Order, page::PageQuery, position::Position},
+    feed::{order::Order, page::PageQuery, position::Position, stamp::Stamp},
     store::{
-        CatalogStore as _, Feeds as _, Remedy, StoreError, Subscriptions as _, Watched as _,
+        CatalogStore as _, Feeds as _, Remedy, StoreError, Subscription, Subscriptions as _,
+        Watched as _,
         conformance::{
             postgres_server::{execute, fresh_database, on_a_thread, open},
             rig::{NAMESPACE, START, add, all, commit, ids, ids_of},
+            subscriptions::{lease, new},
         },
         database_url::DatabaseUrl,
+        subscriptions::Lease,
     },
 };
 use nix::{
@@ -66,6 +69,38 @@ async fn an_ordinary_commit_takes_two_round_trips() {
         let expect = if n == 2 { 2..=4 } else { 2..=2 };
         assert!(expect.contains(&taken), "commit {n} took {taken}");
     }
+}
+
+#[tokio::test]
+async fn readers_behind_subscriptions_are_asked_for_once_in_a_minute_and_after_each_change() {
+    let store = open(&fresh_database(), clock()).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap().no;
+    let asked = async |now: Stamp| {
+        let before = round_trips(&store);
+        let readers = store.count_active(feed, now).await.unwrap();
+        (readers, round_trips(&store) - before)
+    };
+    assert_eq!(asked(START).await, (0, 1));
+    assert_eq!(asked(START.plus_secs(59)).await, (0, 0));
+    assert_eq!(asked(START.plus_secs(60)).await, (0, 1));
+    for n in 1..=4 {
+        let made = store.subscribe(new(feed, &format!("http://a/{n}"))).await;
+        let made = made.unwrap();
+        let lease = Lease {
+            until: START.plus_secs(90),
+            ..lease()
+        };
+        let verified = Subscription {
+            lease: Some(lease),
+            ..made
+        };
+        store.change_subscription(verified, None).await.unwrap();
+        assert_eq!(asked(START.plus_secs(61)).await, (n, 1));
+    }
+    // Of four no memory is kept where three have room.
+    assert_eq!(asked(START.plus_secs(130)).await, (0, 2));
+    assert_eq!(asked(START.plus_secs(89)).await, (4, 2));
+    assert_eq!(asked(START.plus_secs(89)).await, (4, 1));
 }
 
 fn round_trips(store: &Postgres) -> u64 {

@@ -245,7 +245,8 @@ impl StoreFile {
 
     /// Opens a file as it was found; what somebody else has written into it since is a fault.
     pub(super) fn open_found(&self, found: FoundFile) -> Result<OpenDatabase, StoreError> {
-        let open = self.open_over(found.storage, found.identity)?;
+        let (backend, watch) = found.storage;
+        let open = self.open_over(backend, watch, found.identity)?;
         if found.order == CommitOrder::Unfinished {
             let path = self.path.display();
             tracing::warn!("{path}: {UNFINISHED}");
@@ -256,7 +257,8 @@ impl StoreFile {
     /// Opens the store in a file of this identity.
     pub(super) fn open_over(
         &self,
-        (backend, watch): (WatchedBackend<impl StorageBackend>, Arc<StorageWatch>),
+        backend: WatchedBackend<impl StorageBackend>,
+        watch: Arc<StorageWatch>,
         identity: (u64, u64),
     ) -> Result<OpenDatabase, StoreError> {
         // Known even if it does not open: an attempt that fails has written to it all the same.

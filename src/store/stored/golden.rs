@@ -389,6 +389,32 @@ fn archive_suspect() -> ArchiveSuspect {
     }
 }
 
+/// A window in which numbers move that count what readers do.
+fn counting_window() -> WindowState {
+    WindowState {
+        restless: vec![RestlessPart {
+            part: EntryPart::Title,
+            by_turns: false,
+            since: AT,
+            moved_at: AT,
+            is_count: true,
+        }],
+        moving: vec![MovingEntry {
+            id: ID,
+            moved_at: AT,
+            forms: vec![DIGEST],
+            parts: vec![PartMoves {
+                part: EntryPart::Title,
+                count: 4,
+                by_turns: false,
+                is_count: true,
+                has_fallen: true,
+            }],
+        }],
+        ..WindowState::default()
+    }
+}
+
 /// A window with everything that is remembered of churn, of corrected posts, of posts that left
 /// without a sign and of deleted ones that were shown again.
 fn busy_window() -> WindowState {
@@ -426,6 +452,7 @@ fn busy_window() -> WindowState {
             by_turns: true,
             since: AT,
             moved_at: AT,
+            is_count: false,
         }],
         moving: vec![MovingEntry {
             id: ID,
@@ -435,6 +462,8 @@ fn busy_window() -> WindowState {
                 part: EntryPart::Title,
                 count: 4,
                 by_turns: true,
+                is_count: false,
+                has_fallen: false,
             }],
         }],
         absence: AbsenceState {
@@ -966,6 +995,7 @@ fn samples() -> Vec<Sample> {
         sample("full", window),
         sample("checked", checked_window),
         sample("busy", busy_window()),
+        sample("counts", counting_window()),
         sample("full", evidence),
         sample("full", observation),
         sample("full", poll),

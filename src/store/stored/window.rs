@@ -23,9 +23,9 @@ stored_structs! {
     DeferredEdit { id, key, until, entry, published_us, digests, stretches }
     MovedStretch { part, start, end, given, since, sightings, moves, is_whole }
     Correction { id, at, agreement }
-    RestlessPart { part, by_turns, since, moved_at }
+    RestlessPart { part, by_turns, since, moved_at, is_count }
     MovingEntry { id, moved_at, forms, parts }
-    PartMoves { part, count, by_turns }
+    PartMoves { part, count, by_turns, is_count, has_fallen }
     ArchiveSuspect { id, since, last_seen, walks }
 }
 

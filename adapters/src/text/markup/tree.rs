@@ -41,7 +41,9 @@ impl Bindings {
         &mut self,
         attributes: impl Iterator<Item = (&'a str, impl AsRef<str>)>,
     ) {
-        for (prefix, namespace) in attributes.filter_map(declaration) {
+        for (prefix, namespace) in
+            attributes.filter_map(|(name, value)| declaration(name, value.as_ref()))
+        {
             if self.0.len() < BINDINGS_MAX {
                 self.0.push((prefix.to_owned(), namespace));
             }
@@ -57,9 +59,11 @@ impl Bindings {
     /// copied: a document may declare much in its root, and something in each tag.
     pub(crate) fn namespace_of_tag(&self, prefix: &str, raw: &str) -> Cow<'_, str> {
         let room = BINDINGS_MAX.saturating_sub(self.0.len());
-        let own = raw
-            .contains("xmlns")
-            .then(|| attributes(raw).filter_map(declaration).take(room));
+        let own = raw.contains("xmlns").then(|| {
+            attributes(raw)
+                .filter_map(|(name, value)| declaration(name, &value))
+                .take(room)
+        });
         match own
             .into_iter()
             .flatten()
@@ -98,14 +102,14 @@ fn is_same(a: &str, b: &str) -> bool {
 }
 
 /// Prefix and namespace, if the attribute declares one.
-fn declaration((name, value): (&str, impl AsRef<str>)) -> Option<(&str, String)> {
+fn declaration<'a>(name: &'a str, value: &str) -> Option<(&'a str, String)> {
     let rest = name.strip_prefix("xmlns")?;
     let prefix = if rest.is_empty() {
         rest
     } else {
         rest.strip_prefix(':')?
     };
-    let namespace = value.as_ref().trim();
+    let namespace = value.trim();
     (prefix.len().max(namespace.len()) <= NAMESPACE_BYTES_MAX)
         .then(|| (prefix, namespace.to_owned()))
 }
@@ -269,7 +273,7 @@ impl<'t, 'b> Grower<'t, 'b> {
         self.inside.extend(
             attributes(raw)
                 .take(ATTRIBUTES_MAX)
-                .filter_map(declaration)
+                .filter_map(|(name, value)| declaration(name, &value))
                 .take(room),
         );
     }

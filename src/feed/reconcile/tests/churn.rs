@@ -38,7 +38,7 @@ const WORDS: &[&str] = &[
     "shadow", "kitchen", "forest", "number", "island", "the", "of", "and", "with", "before",
 ];
 
-fn words(rng: &mut SmallRng, count: usize) -> Vec<String> {
+pub(super) fn words(rng: &mut SmallRng, count: usize) -> Vec<String> {
     let word = |_| WORDS[rng.random_range(0..WORDS.len())].to_owned();
     (0..count).map(word).collect()
 }

@@ -8,7 +8,9 @@ use crate::{
         AccountStore as _, CatalogStore as _, Duty, Feeds as _, Moves, NodeFace, NodesStatus,
         Question, SealKey, StoreError, Upkeep as _, WakeMode, Watched as _,
         conformance::{
-            postgres_server::{execute, fresh_database, on_a_thread, open, open_node},
+            postgres_server::{
+                execute, fresh_database, fresh_schema, on_a_thread, open, open_node,
+            },
             rig::{NAMESPACE, add, commit},
         },
         database_url::DatabaseUrl,
@@ -534,7 +536,7 @@ fn missing_rights_and_a_server_without_a_free_connection_are_said() {
 /// over, and who lives is known.
 #[tokio::test]
 async fn a_clock_of_the_database_that_jumps_decides_nothing() {
-    let schema = fresh_database();
+    let schema = fresh_schema();
     let database = DatabaseUrl::new(format!("{}%2Cpg_catalog", schema.reveal()));
     let (first, second) = (node(&database), node(&database));
     for (node, name) in [(&first, "one"), (&second, "two")] {

@@ -499,7 +499,8 @@ impl FileOpener for Unsynced {
             path: self.path.clone(),
             syncs: self.syncs.clone(),
         };
-        self.file.open_over(WatchedBackend::new(backend), identity)
+        let (backend, watch) = WatchedBackend::new(backend);
+        self.file.open_over(backend, watch, identity)
     }
 
     fn astray(&self) -> Option<Astray> {

@@ -1,0 +1,281 @@
+//! Numbers that differ between two forms of a text: which of them measure, tell a time or count; not
+//! what becomes of an edit.
+
+use std::ops::Range;
+
+/// Nature of a number that is another one now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NumberMove {
+    /// A price, a score, a measure: news.
+    Figure,
+    /// A number that ends the name of a post ("Part 2").
+    Name,
+    /// A time of day or a date.
+    Moment,
+    /// A number without a unit that rose, as counts of what readers do.
+    Rise,
+    /// A number without a unit that fell, as counts hardly ever do.
+    Fall,
+}
+
+/// Text in which a number stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NumberPlace {
+    /// A title: a number behind its last word is a part of the name ("Part 2").
+    Title,
+    /// A text with markup.
+    Text,
+    /// Markup of other vocabularies, in which only a unit or a fraction tells a figure.
+    Foreign,
+}
+
+/// Characters that join two numbers to one figure.
+const JOINTS: [&str; 7] = [".", ",", ":", "-", "–", "−", "/"];
+
+/// Signs and words beside a number that say what it measures. So do three capitals (`CHF`), as codes of
+/// currencies are.
+const UNITS: [&str; 26] = [
+    "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "₫", "₴", "฿", "¢", "%", "°", "kr", "zł", "Kč",
+    "Ft", "Rs", "Euro", "euro", "euros", "pound", "yen", "dollars",
+];
+
+/// Tokens of a figure on either side of what moved, and tokens between it and its unit, at most.
+const FIGURE_TOKENS_MAX: usize = 8;
+
+/// Tokens of one tag at most. A bracket that stands farther away is none of a tag.
+const TAG_TOKENS_MAX: usize = 200;
+
+/// Digits of a number that counts at most: longer ones name something.
+const COUNT_DIGITS_MAX: usize = 9;
+
+// Decides: Is a number that moved a figure, a moment or a count?
+/// Nature of what moved from one place of a token list to its place in another one; `None` unless
+/// nothing but a number did.
+pub(super) fn number_move(
+    (old, of): (&[&str], &Range<usize>),
+    (new, is): (&[&str], &Range<usize>),
+    place: NumberPlace,
+) -> Option<NumberMove> {
+    let mut moved = old[of.clone()].iter().chain(&new[is.clone()]);
+    let is_of_number = |token: &&str| is_numeric(token) || is_sign(token);
+    if !moved.all(is_of_number) || is_in_tag(old, of.start) || is_in_tag(new, is.start) {
+        return None;
+    }
+    let (before, after) = (Number::around(old, of)?, Number::around(new, is)?);
+    if place == NumberPlace::Foreign {
+        let is_figure = !after.is_moment() && (after.has_unit() || after.is_fraction());
+        return is_figure.then_some(NumberMove::Figure);
+    }
+    if before.is_moment() && after.is_moment() {
+        return Some(NumberMove::Moment);
+    }
+    if before.is_figure() || after.is_figure() {
+        return Some(NumberMove::Figure);
+    }
+    if place == NumberPlace::Title && after.ends_a_name() {
+        return Some(NumberMove::Name);
+    }
+    let (was, is) = (before.value()?, after.value()?);
+    if is >= was || after.is_bracketed() {
+        Some(NumberMove::Rise)
+    } else {
+        Some(NumberMove::Fall)
+    }
+}
+
+/// True in a tag: numbers there are no text.
+pub(super) fn is_in_tag(tokens: &[&str], at: usize) -> bool {
+    let before = tokens[..at].iter().rev().take(TAG_TOKENS_MAX);
+    before
+        .copied()
+        .find(|token| matches!(*token, "<" | ">"))
+        .is_some_and(|bracket| bracket == "<")
+}
+
+pub(super) fn is_number(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A number among the tokens around it.
+struct Number<'a> {
+    tokens: &'a [&'a str],
+    place: Range<usize>,
+}
+
+impl<'a> Number<'a> {
+    /// The whole number of which some tokens moved: digits and what joins them.
+    fn around(tokens: &'a [&'a str], moved: &Range<usize>) -> Option<Self> {
+        let is_part = |token: &&&str| is_numeric(token) || JOINTS.contains(*token);
+        let before = tokens[..moved.start].iter().rev().take(FIGURE_TOKENS_MAX);
+        let after = tokens[moved.end..].iter().take(FIGURE_TOKENS_MAX);
+        let start = moved.start - before.take_while(is_part).count();
+        let end = moved.end + after.take_while(is_part).count();
+        let of_it = &tokens[start..end];
+        let first = of_it.iter().position(|token| is_numeric(token))?;
+        let last = of_it.iter().rposition(|token| is_numeric(token))?;
+        let place = start + first..start + last + 1;
+        Some(Self { tokens, place })
+    }
+
+    fn parts(&self) -> &'a [&'a str] {
+        &self.tokens[self.place.clone()]
+    }
+
+    /// A price, a score, a measure. Three digits behind one point or comma are thousands of a count.
+    fn is_figure(&self) -> bool {
+        let is_joined = self.parts().len() > 1 && self.thousands().is_none();
+        is_joined || self.has_unit()
+    }
+
+    /// Digits and at most three behind a point.
+    fn is_fraction(&self) -> bool {
+        matches!(self.parts(), [_, "." | ",", behind] if behind.len() < 3)
+    }
+
+    fn has_unit(&self) -> bool {
+        let is_amount = |token: &&str| !is_number(token) && is_numeric(token);
+        self.parts().iter().any(is_amount)
+            || self.word_before().is_some_and(is_unit)
+            || self.word_after().is_some_and(is_unit)
+    }
+
+    /// A time of day, or a date with its year.
+    fn is_moment(&self) -> bool {
+        let parts = self.parts();
+        let below = |token: &str, end: u32| token.parse().is_ok_and(|number: u32| number < end);
+        let is_time = |row: &[&str]| {
+            row[1] == ":" && row[2].len() == 2 && below(row[0], 24) && below(row[2], 60)
+        };
+        let is_year =
+            |token: &&str| token.len() == 4 && (token.starts_with("19") || token.starts_with("20"));
+        parts.windows(3).any(is_time) || (parts.len() >= 5 && parts.iter().any(is_year))
+    }
+
+    /// True behind the last word of a title, or the last one before a sign.
+    fn ends_a_name(&self) -> bool {
+        let is_word = |token: &&str| token.starts_with(char::is_alphanumeric);
+        let before = self.place.start.checked_sub(1).map(|at| self.tokens[at]);
+        let after = self.tokens.get(self.place.end);
+        before.as_ref().is_some_and(is_word) && !after.is_some_and(is_word)
+    }
+
+    /// True in brackets, alone or with words beside it, as counts are shown.
+    fn is_bracketed(&self) -> bool {
+        let is = |token: Option<&str>, signs: [&str; 2]| {
+            token.is_some_and(|token| signs.contains(&token))
+        };
+        is(self.before().next(), ["(", "["]) || is(self.after().next(), [")", "]"])
+    }
+
+    fn value(&self) -> Option<u64> {
+        let digits = self.thousands().unwrap_or_else(|| self.parts().concat());
+        (digits.len() <= COUNT_DIGITS_MAX).then(|| digits.parse().ok())?
+    }
+
+    fn thousands(&self) -> Option<String> {
+        match self.parts() {
+            [first, "." | ",", behind] if first.len() <= 3 && behind.len() == 3 => {
+                Some(format!("{first}{behind}"))
+            }
+            _ => None,
+        }
+    }
+
+    fn word_before(&self) -> Option<&'a str> {
+        let is_between = |token: &&str| ["&", ";", "nbsp", ".", ":", "+", "-"].contains(token);
+        let mut before = self.before().take(FIGURE_TOKENS_MAX);
+        before.find(|token| !is_between(token))
+    }
+
+    fn word_after(&self) -> Option<&'a str> {
+        let mut after = self.after().take(FIGURE_TOKENS_MAX);
+        after.find(|token| !["&", ";", "nbsp"].contains(token))
+    }
+
+    /// The tokens before it, the nearest first, without tags.
+    fn before(&self) -> impl Iterator<Item = &'a str> {
+        let tokens = self.tokens[..self.place.start].iter().rev();
+        without_tags(tokens, ">", "<")
+    }
+
+    /// The tokens behind it, without tags.
+    fn after(&self) -> impl Iterator<Item = &'a str> {
+        without_tags(self.tokens[self.place.end..].iter(), "<", ">")
+    }
+}
+
+fn without_tags<'a>(
+    tokens: impl Iterator<Item = &'a &'a str>,
+    opens: &'static str,
+    closes: &'static str,
+) -> impl Iterator<Item = &'a str> {
+    let mut is_in_tag = false;
+    let visible = move |token: &&str| {
+        let is_visible = !is_in_tag && *token != opens;
+        if *token == opens {
+            is_in_tag = true;
+        } else if *token == closes {
+            is_in_tag = false;
+        }
+        is_visible
+    };
+    tokens.copied().take(TAG_TOKENS_MAX).filter(visible)
+}
+
+/// True of digits, alone or with a unit written to them (`45EUR`).
+fn is_numeric(token: &str) -> bool {
+    if is_number(token) {
+        return true;
+    }
+    let digits = token.trim_matches(char::is_alphabetic);
+    is_number(digits)
+        && (token.strip_prefix(digits).or(token.strip_suffix(digits))).is_some_and(is_unit)
+}
+
+/// True of what joins numbers or stands before them. Brackets of tags are none.
+fn is_sign(token: &str) -> bool {
+    JOINTS.contains(&token) || token == "+"
+}
+
+fn is_unit(word: &str) -> bool {
+    let is_code = word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    is_code || UNITS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(before: &[&str], old: &str, new: &str, after: &[&str], expect: Option<NumberMove>) {
+        let list = |number| [before, &[number], after].concat();
+        let moved = before.len()..before.len() + 1;
+        let (old, new) = (list(old), list(new));
+        let found = number_move((&old, &moved), (&new, &moved), NumberPlace::Text);
+        assert_eq!(found, expect, "{old:?} {new:?}");
+    }
+
+    #[test]
+    fn units_joints_and_brackets_tell_what_a_number_is() {
+        use NumberMove::*;
+        for (before, after) in [
+            (&["now", "$"][..], &["only"][..]),
+            (&["now"], &["<", "/", "b", ">", "EUR"]),
+            (&["CHF", "&", "nbsp", ";"], &[]),
+            (&["&", "pound", ";"], &["a"]),
+            (&["for"], &[".", "99"]),
+            (&["stands", "at", "2", "-"], &["now"]),
+        ] {
+            check(before, "12", "31", after, Some(Figure));
+        }
+        check(&["only"], "12EUR", "31EUR", &["today"], Some(Figure));
+        check(&["at", "14", ":"], "05", "10", &["by"], Some(Moment));
+        check(&["26", ".", "11", "."], "2026", "2027", &[], Some(Moment));
+        check(&["rain"], "12", "13", &["comments"], Some(Rise));
+        check(&["rain", "1", ","], "234", "240", &["views"], Some(Rise));
+        check(&["rain", "("], "13", "12", &["comments"], Some(Rise));
+        check(&["Price", ":"], "13", "12", &[], Some(Fall));
+        check(&["id"], "1234567890", "1234567891", &[], None);
+        check(&["<", "img", "v", "="], "12", "13", &[">"], None);
+        check(&["ten"], "12", "twelve", &[], None);
+    }
+}

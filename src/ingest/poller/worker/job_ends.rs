@@ -1,0 +1,218 @@
+//! The end of a job: what is kept of its result, and what is queued for it; not what a job does.
+
+use super::{Worker, hinted_polls::Hint};
+use crate::{
+    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
+    ingest::{
+        FeedSpec,
+        checks::Checked,
+        host_pauses::hosts_of,
+        lane::Ended,
+        poller::{jobs::Recalled, requests::PollAnswer},
+        polls::{Poll, PollSaving, Polled},
+        walks::Stepped,
+    },
+    store::StoreError,
+};
+use std::sync::Arc;
+use tracing::warn;
+
+/// Seconds after a step of a walk, or a permalink check, that broke off.
+const BROKEN_SECS: u64 = 3600;
+
+/// Seconds after a look-up in the store that failed.
+const RECALL_AGAIN_SECS: u64 = 5;
+
+impl Worker<'_> {
+    /// Takes in the end of a poll, or of a look.
+    pub(super) fn polled(&mut self, feed: FeedNo, ended: Ended<(Arc<FeedSpec>, Polled)>) {
+        // Whoever waits for a look is told when everything is taken in.
+        let look = self.agenda.looks.remove(&feed);
+        self.repeat_hinted(feed, &ended);
+        let notify = &self.poller.parts.context.notify;
+        let repeats_now = |hint: &Hint| {
+            hint.repeat_at
+                .is_some_and(|at| at <= self.poller.parts.context.now())
+        };
+        let hint = self
+            .agenda
+            .hints
+            .get_mut(&feed)
+            .filter(|hint| !repeats_now(hint));
+        if let Some(before) = hint.and_then(|hint| hint.head.take()) {
+            // A hint is right when its poll brought something that consumers see.
+            notify.hint_ended(feed, notify.head(feed) != Some(before));
+        }
+        let current = self.feeds.get(&feed).cloned();
+        let (spec, polled) = match ended {
+            Ended::Finished(result) => result,
+            Ended::Stopped => return,
+            Ended::Panicked => {
+                let Some((spec, state)) = current.clone().zip(self.poller.status(feed)) else {
+                    return;
+                };
+                let polled = Poll::new(&self.poller.parts.context, &spec, &state).broken();
+                (spec, polled)
+            }
+        };
+        let now = self.now();
+        if let Some((host, until)) = polled.host_pause {
+            self.pauses.pause(host, until, now);
+        } else if self.agenda.awaited.is_urgent(feed) && polled.end.is_good() {
+            let hosts = hosts_of(&polled.state, spec.deletions.audit_secs, now);
+            self.pauses.end_now(&hosts, now);
+        }
+        self.saving.note(feed, &polled.state, polled.saving);
+        let Some(current) = current else { return };
+        let next_at = polled.state.timetable.next_at;
+        let end = polled.end;
+        if !self.agenda.awaited.awaits_urgent(feed) {
+            self.agenda.awaited.tell(
+                feed,
+                &PollAnswer::Ended {
+                    end: end.clone(),
+                    next_at,
+                },
+            );
+        }
+        if let Some(walk) = polled.walk {
+            self.lanes.walks.put(feed, walk.next_at());
+            self.agenda.walks.insert(feed, walk);
+        } else if let Some(at) = polled.again_at
+            && !self.agenda.walks.contains_key(&feed)
+        {
+            self.lanes.walks.put(feed, at);
+        }
+        if let Some(at) = polled.check_at {
+            self.lanes.checks.put_sooner(feed, at);
+        }
+        let mut state = if Arc::ptr_eq(&spec, &current) {
+            polled.state
+        } else {
+            polled
+                .state
+                .under(current.bare_url().as_str(), &current.policy(), now)
+        };
+        let before = self.poller.status(feed);
+        let accepted = before.as_ref().filter(|before| before.has_consent());
+        if accepted.is_some_and(|before| before.asked_about() == state.asked_about()) {
+            // The operator has accepted the URL while it was polled.
+            if let Some(accepted) = state.clone().consented() {
+                state = accepted;
+                state.timetable.next_at = now;
+                self.saving.note(feed, &state, PollSaving::AtOnce);
+            }
+        }
+        let is_new_of_site = spec.legacy_url() != current.legacy_url();
+        let is_accepted =
+            before.is_some_and(|before| before.url_change.is_some()) && state.url_change.is_none();
+        if is_accepted || is_new_of_site {
+            // What waited for this document goes on: walks and permalink checks. Of a feed that its
+            // site has taken in meanwhile it was not kept.
+            self.lanes.recalls.put(feed, now);
+        }
+        self.poller.remember(feed, &state);
+        self.enqueue(feed, now);
+        if let Some(look) = look {
+            self.poller.looks.ended(&look, &end);
+        }
+    }
+
+    pub(super) fn stepped(&mut self, feed: FeedNo, ended: Ended<Stepped>) {
+        let now = self.now();
+        let stepped = match ended {
+            Ended::Finished(stepped) => stepped,
+            Ended::Stopped => return,
+            Ended::Panicked => return self.lanes.walks.put(feed, now.plus_secs(BROKEN_SECS)),
+        };
+        if let Some((host, until)) = stepped.host_pause {
+            self.pauses.pause(host, until, now);
+        }
+        self.agenda.walks.remove(&feed);
+        if self
+            .feeds
+            .get(&feed)
+            .is_none_or(|spec| !spec.reads_archives())
+        {
+            return;
+        }
+        if stepped.wants_poll {
+            self.poll_soon(feed, Stamp::ZERO);
+        }
+        self.agenda
+            .walks
+            .extend(stepped.walk.map(|walk| (feed, walk)));
+        if let Some(next_at) = stepped.next_at {
+            self.lanes.walks.put(feed, next_at);
+        }
+    }
+
+    pub(super) fn checked(&mut self, feed: FeedNo, ended: Ended<Checked>) {
+        let now = self.now();
+        let checked = match ended {
+            Ended::Finished(checked) => checked,
+            Ended::Stopped => return,
+            Ended::Panicked => {
+                return self
+                    .lanes
+                    .checks
+                    .put_sooner(feed, now.plus_secs(BROKEN_SECS));
+            }
+        };
+        if !checked.asked
+            && let Some(host) = self.feeds.get(&feed).and_then(|spec| spec.url.host_str())
+        {
+            self.agenda.checked.remove(host);
+        }
+        if let Some((host, until)) = checked.host_pause {
+            self.pauses.pause(host, until, now);
+        }
+        if let Some(at) = checked.next_at {
+            self.lanes.checks.put_sooner(feed, at);
+        }
+    }
+
+    /// Takes up a feed that was added or changed, with what the store knows of it.
+    pub(super) fn recalled(&mut self, feed: FeedNo, ended: Ended<Result<Recalled, StoreError>>) {
+        let now = self.now();
+        let Some(spec) = self.feeds.get(&feed).cloned() else {
+            return;
+        };
+        let Recalled {
+            record,
+            state,
+            walk,
+            lacks_document,
+        } = match ended {
+            Ended::Finished(Ok(recalled)) => recalled,
+            Ended::Finished(Err(error)) => {
+                let name = &spec.name;
+                warn!(feed.name = %name, "The record of `{name}` could not be read, will try again: {error}");
+                return self
+                    .lanes
+                    .recalls
+                    .put(feed, now.plus_secs(RECALL_AGAIN_SECS));
+            }
+            Ended::Stopped => return,
+            Ended::Panicked => return self.lanes.recalls.put(feed, now.plus_secs(BROKEN_SECS)),
+        };
+        self.poller.parts.context.notify.moved(feed, record.head());
+        self.take_up(&spec, &record, walk);
+        // What is remembered here is newer than what is stored.
+        if self.poller.status(feed).is_none() {
+            let url = spec.bare_url();
+            let resumed = state.map(|state| state.resumed(url.as_str(), &spec.policy(), now));
+            self.poller.remember(
+                feed,
+                &resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())),
+            );
+        }
+        if lacks_document {
+            // It was polled before its site had it: until the next poll its readers would get nothing.
+            return self.poll_soon(feed, Stamp::ZERO);
+        }
+        if !self.lanes.are_polling(feed) {
+            self.enqueue(feed, now);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Requests to an old site, before which we stand: its feeds, its pages and its pings; not how they
+//! are passed on (`proxy`).
+
+pub(super) mod legacy;
+pub(super) mod trackers;
+
+pub mod fresh_looks;
+
+pub(super) mod private_site;
+pub(super) mod site_pages;
+
+pub(super) mod pings;
+
+mod look_ahead;
