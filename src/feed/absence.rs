@@ -572,8 +572,13 @@ impl AbsenceState {
         };
         let mut turned_state = self.clone();
         turned_state.documents.direction = orientation;
+        if direction::is_backwards(&turned, &self.items) {
+            turned_state.items.reverse();
+        }
         if policy.complete {
-            turned_state.documents.note_cap(&self.items, &turned);
+            turned_state
+                .documents
+                .note_cap(&turned_state.items, &turned);
         }
         let policy = &turned_state.believed(policy, now);
         let mut outcome = turned_state.judge(&turned, class, policy, now);

@@ -1,6 +1,6 @@
 //! The end of the documents that is the newest (POLLING 2.3, step 1).
 
-use super::{ShownItem, WindowItem, anchors::longest_rise};
+use super::{SURVIVORS_MIN, ShownItem, WindowItem, anchors::longest_rise};
 use crate::feed::item::ItemId;
 use std::{
     cmp::Ordering,
@@ -111,12 +111,7 @@ impl Direction {
 /// True when posts change places within a document, as in a list by score: not those that are
 /// bumped to its newest end.
 fn places_change(seen: &[ShownItem], rows: &[WindowItem]) -> bool {
-    let position: HashMap<ItemId, usize> =
-        rows.iter().zip(0..).map(|(row, at)| (row.id, at)).collect();
-    let places: Vec<usize> = seen
-        .iter()
-        .filter_map(|place| position.get(&place.id).copied())
-        .collect();
+    let places = common_places(seen, rows);
     let change = |places: &[usize]| {
         let rise = longest_rise(places);
         let bumped = rise.first().copied().unwrap_or_default();
@@ -124,6 +119,24 @@ fn places_change(seen: &[ShownItem], rows: &[WindowItem]) -> bool {
     };
     let turned: Vec<usize> = places.iter().rev().copied().collect();
     change(&places) && change(&turned)
+}
+
+/// True when a document shows the remembered items the other way round: the window before it was read
+/// when nobody knew its direction.
+pub(super) fn is_backwards(seen: &[ShownItem], rows: &[WindowItem]) -> bool {
+    let places = common_places(seen, rows);
+    let turned: Vec<usize> = places.iter().rev().copied().collect();
+    let (kept, turned) = (longest_rise(&places).len(), longest_rise(&turned).len());
+    turned >= SURVIVORS_MIN && turned > kept && turned * 5 >= places.len() * 4
+}
+
+/// The places, among the remembered items, of those that a document shows.
+fn common_places(seen: &[ShownItem], rows: &[WindowItem]) -> Vec<usize> {
+    let position: HashMap<ItemId, usize> =
+        rows.iter().zip(0..).map(|(row, at)| (row.id, at)).collect();
+    seen.iter()
+        .filter_map(|place| position.get(&place.id).copied())
+        .collect()
 }
 
 /// End that is the newest, if at least four in five neighbours with different dates descend, or
