@@ -359,3 +359,6 @@ async fn answer_to(bench: &Bench, admin: Admin, words: &[u8]) -> Option<Response
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

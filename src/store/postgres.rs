@@ -635,7 +635,9 @@ impl Subscriptions for Postgres {
             return Box::pin(ready(Ok(known)));
         }
         let database = Arc::clone(&self.database);
-        self.read(move |session| active_readers::count(&database, session, feed, now))
+        self.read(move |session| {
+            active_readers::count(&database.active_readers, session, feed, now)
+        })
     }
 
     fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {

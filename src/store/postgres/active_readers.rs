@@ -2,10 +2,8 @@
 //! any poll finds that they changed. Not the subscriptions.
 
 use super::{
-    database::Database,
     session::DatabaseSession,
     statement::{SqlStatement, feed_at, number_at, stamp_at},
-    subscriptions,
 };
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
@@ -83,12 +81,11 @@ impl Remembered {
 
 /// Counts the readers of a feed that are not remembered, and remembers all where that is due.
 pub(super) fn count(
-    database: &Database,
+    active: &ActiveReaders,
     session: &DatabaseSession,
     feed: FeedNo,
     now: Stamp,
 ) -> Result<usize, StoreError> {
-    let active = &database.active_readers;
     if active.are_wanted(now) {
         let changes = active.changes.load(Ordering::SeqCst);
         let by_feed = all(session)?;
@@ -100,7 +97,7 @@ pub(super) fn count(
     }
     match active.known(feed, now) {
         Some(known) => Ok(known),
-        None => subscriptions::count_active(session, feed, now),
+        None => asked(session, feed, now),
     }
 }
 
@@ -123,4 +120,13 @@ fn all(session: &DatabaseSession) -> Result<Option<HashMap<FeedNo, Vec<ActiveLea
             });
     }
     Ok(Some(by_feed))
+}
+
+/// The number of readers behind the subscriptions to one feed.
+fn asked(session: &DatabaseSession, feed: FeedNo, now: Stamp) -> Result<usize, StoreError> {
+    let sql = "SELECT coalesce(sum(p.readers), 0)::bigint FROM subscriptions s \
+               JOIN positions p ON p.no = s.no WHERE s.feed = $1 AND s.lease_until > $2";
+    let row = session.row(SqlStatement::new(sql).with(feed).with(now))?;
+    let readers = row.map_or(Ok(0), |row| number_at(&row, 0))?;
+    Ok(usize::try_from(readers).unwrap_or(usize::MAX))
 }

@@ -105,19 +105,6 @@ pub(super) fn list(
     Ok(listed)
 }
 
-/// The number of readers behind the subscriptions to a feed whose deliveries are due at this time.
-pub(super) fn count_active(
-    session: &DatabaseSession,
-    feed: FeedNo,
-    now: Stamp,
-) -> Result<usize, StoreError> {
-    let sql = "SELECT coalesce(sum(p.readers), 0)::bigint FROM subscriptions s \
-               JOIN positions p ON p.no = s.no WHERE s.feed = $1 AND s.lease_until > $2";
-    let row = session.row(SqlStatement::new(sql).with(feed).with(now))?;
-    let readers = row.map_or(Ok(0), |row| number_at(&row, 0))?;
-    Ok(usize::try_from(readers).unwrap_or(usize::MAX))
-}
-
 /// Refuses a feed that is not there, and keeps one that is until this is over.
 fn known_feed(session: &DatabaseSession, feed: FeedNo) -> Result<(), StoreError> {
     let asked = SqlStatement::new("SELECT no FROM feeds WHERE no = $1 FOR KEY SHARE").with(feed);
