@@ -133,13 +133,7 @@ impl<'a> Binder<'a> {
             return;
         }
         let claimed: HashSet<ItemId> = self.claimed.union(&seen.elsewhere).copied().collect();
-        let last = self.known.window.entries.iter();
-        // A part of the feed may be of any time.
-        let staying = match seen.coverage.is_partial() {
-            true => 0,
-            false => last.filter(|row| self.claimed.contains(&row.id)).count(),
-        };
-        for (at, item) in renamed(self.known, &claimed, staying, &unknown) {
+        for (at, item) in renamed(self.known, &claimed, &unknown) {
             if let Some(bound) = bound.get_mut(&at) {
                 self.give(bound, item);
             }

@@ -33,12 +33,10 @@ pub(super) struct UnknownEntry<'a> {
 
 // Decides: Which held item does an entry with a new id continue?
 /// The items that unknown entries are, by the place of the entry. `claimed` are the items that the
-/// documents show under a key that is known, and `staying` is the number of those that the document
-/// before showed, too.
+/// documents show under a key that is known.
 pub(super) fn renamed(
     known: &Known,
     claimed: &HashSet<ItemId>,
-    staying: usize,
     unknown: &[UnknownEntry<'_>],
 ) -> HashMap<usize, Arc<Item>> {
     if unknown.is_empty() {
@@ -51,7 +49,7 @@ pub(super) fn renamed(
         pairs,
         scheme_change,
         one_to_one,
-    } = matches(&held, &given, staying);
+    } = matches(&held, &given);
     let recognised: HashSet<usize> = one_to_one.iter().map(|(old, _)| *old).collect();
     let mut found: HashMap<usize, Arc<Item>> = one_to_one
         .into_iter()
@@ -91,7 +89,7 @@ pub fn join(older: &mut Decisions, newer: &Decisions) {
             })
             .collect()
     };
-    let matched = matches(&side(&held), &side(&given), 0).one_to_one;
+    let matched = matches(&side(&held), &side(&given)).one_to_one;
     if matched.len() < SCHEME_CHANGE_MIN {
         return;
     }
@@ -110,9 +108,8 @@ pub fn join(older: &mut Decisions, newer: &Decisions) {
     older.renamed += left_out.len();
 }
 
-/// The pairs of `held` and `given` that are one post each. While more posts are `staying` under
-/// their names than seem to have others, no scheme has changed: those were published again.
-fn matches(held: &[Witnesses], given: &[Witnesses], staying: usize) -> Matched {
+/// The pairs of `held` and `given` that are one post each.
+fn matches(held: &[Witnesses], given: &[Witnesses]) -> Matched {
     let pairs = pairs_to_compare(held, given);
     let compare = |shift_secs: i64| -> Vec<Pair> {
         let pair = |(old, new): &(usize, usize)| {
@@ -151,13 +148,12 @@ fn matches(held: &[Witnesses], given: &[Witnesses], staying: usize) -> Matched {
         .iter()
         .filter(|pair| !dated_anew.contains(pair))
         .count();
-    if shown >= SCHEME_CHANGE_MIN.max(staying) && shown * 2 >= given.len() {
+    if shown >= SCHEME_CHANGE_MIN && shown * 2 >= given.len() {
         return moved;
     }
     let with_new_dates = Matched::of(plain, SchemeChange::ShownWithNewDates);
     let matched = &with_new_dates.one_to_one;
-    let is_most =
-        matched.len() >= SCHEME_CHANGE_MIN.max(staying) && matched.len() * 4 >= given.len() * 3;
+    let is_most = matched.len() >= SCHEME_CHANGE_MIN && matched.len() * 4 >= given.len() * 3;
     if is_most && is_in_order_of_dates(held, matched) {
         return with_new_dates;
     }

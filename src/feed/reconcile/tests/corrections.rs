@@ -396,26 +396,6 @@ fn lookalikes(seed: u64, rng: &mut SmallRng) -> (&'static str, Vec<Post>, Vec<Po
             ("another in its place", posts, after)
         }
         17 => {
-            // Three old posts are published again at once; the old ones roll off or stay.
-            let mut after = posts.clone();
-            for n in 0..3 {
-                let again = Post {
-                    slug: format!("again-{seed}-{n}"),
-                    secs: Some(1_690_003_600 - i64::from(n) * 60),
-                    ..posts[9 + n as usize].clone()
-                };
-                after.insert(n as usize, again);
-            }
-            if seed % 40 < 20 {
-                after.truncate(12);
-            }
-            if seed % 80 < 40 {
-                let all = posts.iter_mut().chain(&mut after);
-                all.for_each(|post| post.secs = None);
-            }
-            ("three reposts", posts, after)
-        }
-        18 => {
             // Imported on one day without a time of day.
             posts
                 .iter_mut()
