@@ -543,7 +543,7 @@ impl MovingEntry {
     }
 }
 
-/// What moved in a part as churn does.
+/// A move in a part as churn makes it.
 enum ChurnMove {
     Words,
     Rise,

@@ -53,7 +53,7 @@ pub(super) struct Stretch {
     pub(super) held: Range<u32>,
     /// Digest of what stands there now.
     pub(super) given: Digest,
-    /// What moved there.
+    /// The kind of what moved there.
     pub(super) kind: StretchKind,
 }
 

@@ -25,7 +25,7 @@ const REMEMBERED_SECS: u64 = 60;
 /// is asked for.
 const REMEMBERED_MAX: usize = if cfg!(test) { 3 } else { 100_000 };
 
-/// What this process remembers of the readers behind subscriptions.
+/// The readers behind subscriptions, as this process remembers them.
 #[derive(Default)]
 pub(super) struct ActiveReaders {
     /// Changes of subscriptions that this process committed.

@@ -126,13 +126,13 @@ fn twelve_pages_a_day_are_asked_for() {
     assert!(list.due().is_some());
 }
 
-/// Where a new entry enters a list as another one goes from its middle.
+/// The place at which a new entry enters a list as another one goes from its middle.
 #[derive(Clone, Copy, Debug)]
 enum Entrance {
     Head,
     Tail,
     Middle,
-    /// Where the other one stood.
+    /// The place of the other one.
     There,
     /// Now here, now there.
     Any,

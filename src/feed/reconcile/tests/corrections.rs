@@ -13,7 +13,7 @@ struct Post {
     text: String,
 }
 
-/// What the software puts below the text of each post.
+/// A line that the software puts below the text of each post.
 #[derive(Clone, Copy, Debug)]
 enum Habit {
     Nothing,
