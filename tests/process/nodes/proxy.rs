@@ -137,6 +137,8 @@ async fn carry(node: &mut TcpStream, shared: &Shared) -> io::Result<End> {
         return Ok(End::HalfOpen);
     }
     let mut database = UnixStream::connect(&shared.socket).await?;
+    // As a server does: an answer in pieces waits for no acknowledgement.
+    node.set_nodelay(true)?;
     let (from_node, to_node) = node.split();
     let (from_database, to_database) = database.split();
     select! {
