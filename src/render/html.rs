@@ -2,7 +2,7 @@
 //! elsewhere, every text escaped; not a reader of posts.
 
 use super::{
-    about::{self, About, Caps, FILTERS, Origin, positions},
+    about::{self, About, Caps, Origin, positions},
     channel::ShownChannel,
     document::Audience,
     list::List,
@@ -12,7 +12,7 @@ use super::{
     web_page::{QUIET, TITLE, anchor, begin, begin_main, clamped, code, finish, link, time},
     xml::{self, Xml},
 };
-use crate::feed::{archive::History, order::Order, record::FeedRecord};
+use crate::feed::{archive::History, filter::Filter, order::Order, record::FeedRecord};
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -482,7 +482,7 @@ fn asking(page: &mut Xml, caps: &Caps) {
         ("timeout", format!("seconds to wait for news: {timeout_default_secs}, at most {timeout_cap_secs}")),
         ("callback", "the function to call, for JSON-P".to_owned()),
     ];
-    let filters = FILTERS
+    let filters = Filter::PARAMETERS
         .into_iter()
         .map(|(name, shows)| (name, shows.to_owned()));
     for (name, meaning) in parameters.into_iter().chain(filters) {

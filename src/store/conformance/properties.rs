@@ -364,7 +364,7 @@ async fn converge(mut rig: Rig, rounds: &[(Vec<Act>, usize)]) {
 
 /// Filters of all kinds that tell the entries of random programs apart.
 fn filters() -> Vec<Filter> {
-    let of = |q, deleted| Filter::of([q, "", "", deleted, "", ""]).unwrap();
+    let of = |q, deleted| Filter::of(&[("q", q), ("deleted", deleted)]).unwrap();
     vec![
         Filter::All,
         Filter::Live,

@@ -1118,7 +1118,8 @@ fn samples() -> Vec<Sample> {
             GroupRecord::of_part(
                 FeedNo(3),
                 PartRecord {
-                    filter: Filter::of(["red", "", "news", "", "", "de"]).unwrap(),
+                    filter: Filter::of(&[("q", "red"), ("category", "news"), ("lang", "de")])
+                        .unwrap(),
                     audience: "00ff".into(),
                     is_edited: true,
                 },

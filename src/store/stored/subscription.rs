@@ -72,15 +72,7 @@ impl Stored for Arc<FilterTerms> {
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
         let spelling = input.str()?;
-        let mut values = [const { String::new() }; Filter::NAMES.len()];
-        for (name, value) in form_urlencoded::parse(spelling.as_bytes()) {
-            let at = Filter::NAMES.iter().position(|known| *known == name);
-            let at = at.ok_or_else(|| {
-                decode::Error::message("a filter has a parameter that is unknown here")
-            })?;
-            values[at] = value.into_owned();
-        }
-        match Filter::of(values.each_ref().map(String::as_str)) {
+        match Filter::spelt(spelling) {
             Ok(Filter::Terms(terms)) => Ok(terms),
             Ok(Filter::All | Filter::Live) => Ok(Self::default()),
             Err(bad) => Err(decode::Error::message(bad)),
