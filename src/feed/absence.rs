@@ -10,8 +10,6 @@ use departures::{DepartureEnd, Departures};
 use revival::Revivals;
 use std::collections::HashSet;
 
-mod anchors;
-
 mod window_event;
 
 mod full_document;
