@@ -3,11 +3,11 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
+    HostPause, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
     Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::StoreCondition,
     database_url::DatabaseUrl,
-    nodes::{Duty, Nodes, NodesEngine},
+    nodes::{Duty, Nodes},
     settings::WakeMode,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -32,7 +32,7 @@ use crate::{
 use connections::{CONNECTIONS_MAX, Connections};
 pub use database::DatabaseTime;
 use database::{Database, DatabaseWriting};
-use node_keeper::{KeeperEnds, NodeKeeper};
+use node_keeper::NodeKeeper;
 use node_seat::NodeSeat;
 pub(super) use row_moves::DatabaseEnd;
 use serving_lock::ServingLockKind;
@@ -209,25 +209,13 @@ impl Postgres {
         wake: WakeMode,
     ) -> Result<Self, StoreError> {
         let (nodes, engine) = Nodes::pair(Duty::Following);
-        let NodesEngine {
-            duty,
-            heard,
-            moves,
-            questions,
-            requests,
-        } = engine;
         let is_woken = wake == WakeMode::Notify;
-        let seat = Arc::new(NodeSeat::new(rand::random(), is_woken, duty));
+        let seat = NodeSeat::new(rand::random(), is_woken, engine.duty.clone());
+        let seat = Arc::new(seat);
         let (runtime, database) = connected(url, clock, time, Some(Arc::clone(&seat)))?;
         migrate(&database)?;
         database.read(row_moves::refuse_copied)?;
-        let ends = KeeperEnds {
-            moves,
-            heard,
-            questions,
-            requests,
-        };
-        let keeper = NodeKeeper::begin(Arc::clone(&database), Arc::clone(&seat), ends);
+        let keeper = NodeKeeper::begin(Arc::clone(&database), Arc::clone(&seat), engine);
         let keeper = runtime.block_on(keeper)?;
         runtime.spawn(wake_ups::tell(Arc::clone(&database), seat));
         let (leave, leaving) = oneshot::channel();
@@ -512,15 +500,6 @@ impl Feeds for Postgres {
 
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
         self.read(move |session| rows::item(session, feed, id))
-    }
-
-    fn outline(
-        &self,
-        feed: FeedNo,
-        after: Option<Stamp>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<Outlined>> {
-        self.read(move |session| rows::outline(session, feed, after, max))
     }
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {

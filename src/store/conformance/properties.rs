@@ -796,12 +796,6 @@ async fn dump(rig: &Rig) -> String {
         )
         .unwrap();
         writeln!(text, "{:?}", rig.observations(feed).await.unwrap()).unwrap();
-        writeln!(
-            text,
-            "{:?}",
-            rig.outline(feed, None, usize::MAX).await.unwrap()
-        )
-        .unwrap();
     }
     writeln!(text, "{:?}", rig.counts().await.unwrap()).unwrap();
     writeln!(
