@@ -240,6 +240,13 @@ impl Filter {
         Self::of(&given).map_err(|bad| bad.to_string())
     }
 
+    /// A query that spells it, as [`Filter::spelt`] reads it; empty for all items.
+    pub fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.spelling());
+        query.finish()
+    }
+
     /// The parameters that spell it and their values, in one order; none for all items.
     pub fn spelling(&self) -> Vec<(&'static str, String)> {
         let terms = match self {

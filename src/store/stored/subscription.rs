@@ -21,7 +21,6 @@ use crate::{
 };
 use minicbor::{Decoder, decode};
 use std::sync::Arc;
-use url::form_urlencoded;
 
 impl StoredKind for Subscription {
     const NAME: &'static str = "subscription";
@@ -65,9 +64,7 @@ stored_enums! {
 impl Stored for Arc<FilterTerms> {
     fn put(&self, out: &mut Out) -> Written {
         let filter = Filter::Terms(self.clone());
-        let mut spelling = form_urlencoded::Serializer::new(String::new());
-        spelling.extend_pairs(filter.spelling());
-        out.str(&spelling.finish()).map(drop)
+        out.str(&filter.query()).map(drop)
     }
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
