@@ -104,7 +104,7 @@ impl AcmeAuthority {
         self.answer_challenges(&mut order, way).await?;
         let decided = |status| status != OrderStatus::Pending;
         if self.settled(&mut order, decided).await? == OrderStatus::Invalid {
-            return Err(refusal(&mut order, way).await);
+            return Err(unproven(&mut order, &names, way).await);
         }
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new(names)?;
@@ -115,7 +115,7 @@ impl AcmeAuthority {
         }
         let ended = |status| matches!(status, OrderStatus::Valid | OrderStatus::Invalid);
         if self.settled(&mut order, ended).await? == OrderStatus::Invalid {
-            return Err(refusal(&mut order, way).await);
+            return Err(refusal(&mut order));
         }
         let chain = order.certificate().await?;
         let chain = chain
@@ -283,12 +283,15 @@ fn unkept(error: io::Error) -> AcmeFault {
     AcmeFault::ours(format!("the account cannot be kept or read: {error}"))
 }
 
-/// The reason for which an order is invalid: the names that were not proven, or what the order
-/// itself says.
-async fn refusal(order: &mut Order, way: ChallengeWay) -> AcmeFault {
+/// The names of an order that were not proven, each with its reason.
+async fn unproven(order: &mut Order, names: &[String], way: ChallengeWay) -> AcmeFault {
     let mut found: Option<AcmeFault> = None;
     let mut authorizations = order.authorizations();
-    while let Some(Ok(mut authorization)) = authorizations.next().await {
+    while let Some(authorization) = authorizations.next().await {
+        // What cannot be read is told by the order below.
+        let Ok(mut authorization) = authorization else {
+            continue;
+        };
         // An order may end before its authorizations are seen to.
         let mut looks = 0;
         while authorization.refresh().await.is_err()
@@ -300,37 +303,39 @@ async fn refusal(order: &mut Order, way: ChallengeWay) -> AcmeFault {
             }
             sleep(FIRST_LOOK).await;
         }
-        if authorization.status != AuthorizationStatus::Invalid {
+        if authorization.status == AuthorizationStatus::Valid {
             continue;
         }
         let name = authorization.identifier().to_string();
-        let Some(problem) = authorization
-            .challenges
-            .iter()
-            .find_map(|challenge| challenge.error.as_ref())
-        else {
+        let mut challenges = authorization.challenges.iter();
+        let Some(problem) = challenges.find_map(|challenge| challenge.error.as_ref()) else {
             continue;
         };
-        let fault = AcmeFault::from(problem);
         let before = found
             .map(|found| format!("{}; ", found.text))
             .unwrap_or_default();
-        let text = format!("{before}{name} was not proven by {way}: {}", fault.text);
+        let fault = not_proven(&name, way, AcmeFault::from(problem));
         found = Some(AcmeFault {
-            text,
-            step: OrderStep::Proof,
+            text: before + &fault.text,
             ..fault
         });
     }
-    if let Some(found) = found {
-        return found;
-    }
-    if let Some(problem) = &order.state().error {
-        return AcmeFault::from(problem);
-    }
-    let text = format!("the order was refused without a reason (proof by {way})");
+    let of_order = |fault| not_proven(&names.join(" or "), way, fault);
+    found.unwrap_or_else(|| of_order(refusal(order)))
+}
+
+fn not_proven(name: &str, way: ChallengeWay, fault: AcmeFault) -> AcmeFault {
     AcmeFault {
+        text: format!("{name} was not proven by {way}: {}", fault.text),
         step: OrderStep::Proof,
-        ..AcmeFault::of_authority(text)
+        ..fault
+    }
+}
+
+/// The reason that an invalid order gives itself.
+fn refusal(order: &mut Order) -> AcmeFault {
+    match &order.state().error {
+        Some(problem) => AcmeFault::from(problem),
+        None => AcmeFault::of_authority("the order was refused without a reason"),
     }
 }

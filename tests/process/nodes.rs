@@ -5,6 +5,7 @@
 //! `EVERFEED_NODE_FAULTS=1000 cargo test --test process nodes:: -- --nocapture` runs it longer. The
 //! seed is printed; `EVERFEED_SEED` sets it. `EVERFEED_NODE_LOG` sets what the nodes log.
 
+mod again;
 mod checks;
 mod cluster;
 mod deeds;
@@ -67,7 +68,7 @@ struct World {
     cluster: Cluster,
     campaign: Campaign,
     deeds: Deeds,
-    _quiet: Publisher,
+    quiet: Publisher,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -103,6 +104,7 @@ async fn nothing_is_lost_whichever_node_or_line_fails() {
     world.check_polls();
     world.check_pushes(&done, &stores).await;
     world.check_deeds(&done).await;
+    world.check_again().await;
     let logs = world.cluster.logs();
     assert!(!logs.contains("panicked"), "{logs}");
     world.cluster.stop().await;
@@ -134,7 +136,7 @@ impl World {
             blogs,
             subscriber,
             cluster,
-            _quiet: quiet,
+            quiet,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Difference of two forms of one entry: which of its parts differ, and which stretches of words of
 //! each; not what a difference means.
 
-use super::figures::{NumberMove, NumberPlace, is_in_tag, is_number, number_move};
+use super::figures::{NumberMove, NumberPlace, TokenRange, is_number, number_move};
 use crate::feed::longest_rise::longest_rise;
 use everfeed_adapters::{
     Digest, Entry, Key,
@@ -266,14 +266,22 @@ fn compared(part: EntryPart, held: &str, given: &str) -> Option<PartDifference> 
         came: 0,
         stretches: Vec::with_capacity(gaps.len()),
     };
-    for (of, is) in gaps {
-        let (was, now) = (&old[of.clone()], &new[is.clone()]);
+    for (place_before, place_after) in gaps {
+        let before = TokenRange {
+            tokens: &old,
+            place: place_before,
+        };
+        let after = TokenRange {
+            tokens: &new,
+            place: place_after,
+        };
+        let (was, now) = (before.inside(), after.inside());
         moves += words(was).max(words(now));
         gone += words(was);
         found.went += names(was);
         found.came += names(now);
-        let number = place.and_then(|place| number_move((&old, &of), (&new, &is), place));
-        let is_markup = place.is_none() || is_in_tag(&old, of.start);
+        let number = place.and_then(|place| number_move(&before, &after, place));
+        let is_markup = place.is_none() || before.is_in_tag();
         let kind = match number {
             Some(number) => StretchKind::Number(number),
             None if names(was) > 0 && names(now) > 0 => StretchKind::Replaced,
@@ -287,7 +295,7 @@ fn compared(part: EntryPart, held: &str, given: &str) -> Option<PartDifference> 
             None => StretchKind::OneSided,
         };
         found.stretches.push(Stretch {
-            held: u32::try_from(of.start).ok()?..u32::try_from(of.end).ok()?,
+            held: u32::try_from(before.place.start).ok()?..u32::try_from(before.place.end).ok()?,
             given: Digest::of(now.join(" ").as_bytes()),
             kind,
         });

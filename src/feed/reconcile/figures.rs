@@ -49,19 +49,18 @@ const TAG_TOKENS_MAX: usize = 200;
 const COUNT_DIGITS_MAX: usize = 9;
 
 // Decides: Is a number that moved a figure, a moment or a count?
-/// Nature of what moved from one place of a token list to its place in another one; `None` unless
-/// nothing but a number did.
+/// Nature of what moved between two forms of a text; `None` unless nothing but a number did.
 pub(super) fn number_move(
-    (old, of): (&[&str], &Range<usize>),
-    (new, is): (&[&str], &Range<usize>),
+    old: &TokenRange<'_>,
+    new: &TokenRange<'_>,
     place: NumberPlace,
 ) -> Option<NumberMove> {
-    let mut moved = old[of.clone()].iter().chain(&new[is.clone()]);
+    let mut moved = old.inside().iter().chain(new.inside());
     let is_of_number = |token: &&str| is_numeric(token) || is_sign(token);
-    if !moved.all(is_of_number) || is_in_tag(old, of.start) || is_in_tag(new, is.start) {
+    if !moved.all(is_of_number) || old.is_in_tag() || new.is_in_tag() {
         return None;
     }
-    let (before, after) = (Number::around(old, of)?, Number::around(new, is)?);
+    let (before, after) = (Number::around(old)?, Number::around(new)?);
     if place == NumberPlace::Foreign {
         let is_figure = !after.is_moment() && (after.has_unit() || after.is_fraction());
         return is_figure.then_some(NumberMove::Figure);
@@ -83,13 +82,28 @@ pub(super) fn number_move(
     }
 }
 
-/// True in a tag: numbers there are no text.
-pub(super) fn is_in_tag(tokens: &[&str], at: usize) -> bool {
-    let before = tokens[..at].iter().rev().take(TAG_TOKENS_MAX);
-    before
-        .copied()
-        .find(|token| matches!(*token, "<" | ">"))
-        .is_some_and(|bracket| bracket == "<")
+/// Some tokens of a text.
+pub(super) struct TokenRange<'a> {
+    /// All tokens of the text.
+    pub(super) tokens: &'a [&'a str],
+    /// Place of these among them.
+    pub(super) place: Range<usize>,
+}
+
+impl<'a> TokenRange<'a> {
+    pub(super) fn inside(&self) -> &'a [&'a str] {
+        &self.tokens[self.place.clone()]
+    }
+
+    /// True in a tag: numbers there are no text.
+    pub(super) fn is_in_tag(&self) -> bool {
+        let before = self.tokens[..self.place.start].iter().rev();
+        before
+            .take(TAG_TOKENS_MAX)
+            .copied()
+            .find(|token| matches!(*token, "<" | ">"))
+            .is_some_and(|bracket| bracket == "<")
+    }
 }
 
 pub(super) fn is_number(token: &str) -> bool {
@@ -97,14 +111,15 @@ pub(super) fn is_number(token: &str) -> bool {
 }
 
 /// A number among the tokens around it.
-struct Number<'a> {
-    tokens: &'a [&'a str],
-    place: Range<usize>,
-}
+struct Number<'a>(TokenRange<'a>);
 
 impl<'a> Number<'a> {
-    /// The whole number of which some tokens moved: digits and what joins them.
-    fn around(tokens: &'a [&'a str], moved: &Range<usize>) -> Option<Self> {
+    /// The whole number of which these tokens moved: digits and what joins them.
+    fn around(moved: &TokenRange<'a>) -> Option<Self> {
+        let TokenRange {
+            tokens,
+            place: moved,
+        } = moved;
         let is_part = |token: &&&str| is_numeric(token) || JOINTS.contains(*token);
         let before = tokens[..moved.start].iter().rev().take(FIGURE_TOKENS_MAX);
         let after = tokens[moved.end..].iter().take(FIGURE_TOKENS_MAX);
@@ -114,11 +129,11 @@ impl<'a> Number<'a> {
         let first = of_it.iter().position(|token| is_numeric(token))?;
         let last = of_it.iter().rposition(|token| is_numeric(token))?;
         let place = start + first..start + last + 1;
-        Some(Self { tokens, place })
+        Some(Self(TokenRange { tokens, place }))
     }
 
     fn parts(&self) -> &'a [&'a str] {
-        &self.tokens[self.place.clone()]
+        self.0.inside()
     }
 
     /// A price, a score, a measure. Three digits behind one point or comma are thousands of a count.
@@ -154,8 +169,9 @@ impl<'a> Number<'a> {
     /// True behind the last word of a title, or the last one before a sign.
     fn ends_a_name(&self) -> bool {
         let is_word = |token: &&str| token.starts_with(char::is_alphanumeric);
-        let before = self.place.start.checked_sub(1).map(|at| self.tokens[at]);
-        let after = self.tokens.get(self.place.end);
+        let TokenRange { tokens, place } = &self.0;
+        let before = place.start.checked_sub(1).map(|at| tokens[at]);
+        let after = tokens.get(place.end);
         before.as_ref().is_some_and(is_word) && !after.is_some_and(is_word)
     }
 
@@ -194,13 +210,14 @@ impl<'a> Number<'a> {
 
     /// The tokens before it, the nearest first, without tags.
     fn before(&self) -> impl Iterator<Item = &'a str> {
-        let tokens = self.tokens[..self.place.start].iter().rev();
+        let tokens = self.0.tokens[..self.0.place.start].iter().rev();
         without_tags(tokens, ">", "<")
     }
 
     /// The tokens behind it, without tags.
     fn after(&self) -> impl Iterator<Item = &'a str> {
-        without_tags(self.tokens[self.place.end..].iter(), "<", ">")
+        let tokens = self.0.tokens[self.0.place.end..].iter();
+        without_tags(tokens, "<", ">")
     }
 }
 
@@ -248,9 +265,12 @@ mod tests {
 
     fn check(before: &[&str], old: &str, new: &str, after: &[&str], expect: Option<NumberMove>) {
         let list = |number| [before, &[number], after].concat();
-        let moved = before.len()..before.len() + 1;
         let (old, new) = (list(old), list(new));
-        let found = number_move((&old, &moved), (&new, &moved), NumberPlace::Text);
+        let of = |tokens| TokenRange {
+            tokens,
+            place: before.len()..before.len() + 1,
+        };
+        let found = number_move(&of(&old), &of(&new), NumberPlace::Text);
         assert_eq!(found, expect, "{old:?} {new:?}");
     }
 

@@ -92,6 +92,8 @@ pub(super) struct AwaitedPolls {
     answers: HashMap<FeedNo, Vec<oneshot::Sender<PollAnswer>>>,
     /// Feeds whose next poll minds no pause and sends no validators, and whether that has begun.
     urgent: HashMap<FeedNo, bool>,
+    /// Requests for feeds that were added just now: their poll states are being read.
+    deferred: HashMap<FeedNo, Vec<PollRequest>>,
 }
 
 impl AwaitedPolls {
@@ -134,7 +136,18 @@ impl AwaitedPolls {
             Some(refusal) => drop(answer.send(refusal)),
             None => self.answers.entry(feed).or_default().push(answer),
         }
-        self.answers.contains_key(&feed)
+        self.awaits(feed)
+    }
+
+    /// Keeps a request until the poll state of its feed is known.
+    pub(super) fn defer(&mut self, request: PollRequest) {
+        let of_feed = self.deferred.entry(request.feed);
+        of_feed.or_default().push(request);
+    }
+
+    /// The requests that were kept for a feed.
+    pub(super) fn take_deferred(&mut self, feed: FeedNo) -> Vec<PollRequest> {
+        self.deferred.remove(&feed).unwrap_or_default()
     }
 
     /// True for a feed whose next poll minds no pause, and sends no validators.
@@ -149,6 +162,11 @@ impl AwaitedPolls {
             .and_modify(|has_begun| *has_begun = true);
     }
 
+    /// True while somebody waits for a poll of a feed.
+    pub(super) fn awaits(&self, feed: FeedNo) -> bool {
+        self.answers.contains_key(&feed)
+    }
+
     /// True while the urgent poll of a feed has not begun: another one that ends is not the answer.
     pub(super) fn awaits_urgent(&self, feed: FeedNo) -> bool {
         self.urgent.get(&feed) == Some(&false)
@@ -156,13 +174,17 @@ impl AwaitedPolls {
 
     /// Feeds that somebody waits for.
     pub(super) fn feeds(&self) -> Vec<FeedNo> {
-        self.answers.keys().copied().collect()
+        let feeds = self.answers.keys().chain(self.deferred.keys());
+        feeds.copied().collect()
     }
 
     /// Tells everybody who waits for a feed. Who has gone is passed over.
     pub(super) fn tell(&mut self, feed: FeedNo, answer: &PollAnswer) {
         self.urgent.remove(&feed);
-        for waiting in self.answers.remove(&feed).unwrap_or_default() {
+        let deferred = self.take_deferred(feed).into_iter();
+        let deferred = deferred.map(|request| request.answer);
+        let answers = self.answers.remove(&feed).unwrap_or_default();
+        for waiting in answers.into_iter().chain(deferred) {
             let _ = waiting.send(answer.clone());
         }
     }

@@ -157,9 +157,7 @@ impl<'a> Worker<'a> {
     /// Starts every job that is due, as long as there is room, and a save.
     pub(super) fn start_jobs(&mut self) {
         // A feed that was removed is not polled on a hint of the same moment.
-        if self.wanted.has_changed().unwrap_or(false) {
-            self.change_feeds();
-        }
+        self.take_over_changes();
         self.watch_clock();
         // Nobody is asked for what could not be kept, and no operator waits for the end of that.
         if let StoreCondition::Away(outage) = self.poller.parts.context.store.condition() {

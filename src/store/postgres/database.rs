@@ -3,8 +3,8 @@
 
 use super::{
     active_readers::ActiveReaders,
-    connections::{CONNECTIONS_MAX, Connections},
-    fault::{DatabaseFault, is_full_disk, statement_error},
+    connections::{CONNECTIONS_MAX, Connections, TakenConnection},
+    fault::{DatabaseFault, fault_of, is_full_disk, statement_error, words},
     kept_connection::{LOOK_MAX, transact},
     node_seat::{KnownHead, MovedInCommit, NodeSeat, WakeUp},
     session::DatabaseSession,
@@ -126,6 +126,33 @@ struct KeptGuard {
     saved: Option<Stamp>,
 }
 
+/// A connection, and the room for it.
+pub(super) struct Connected {
+    _place: OwnedSemaphorePermit,
+    connection: TakenConnection,
+}
+
+impl Connected {
+    /// One transaction in one round trip. `OutcomeUnknown` where the connection was lost meanwhile.
+    pub(super) async fn transact(
+        self,
+        opening: &str,
+        statements: Vec<SqlStatement>,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
+        let client = &self.connection.client;
+        let asked = timeout(LOOK_MAX, transact(client, opening, &statements)).await;
+        let silent = || StoreError::OutcomeUnknown("the database does not answer".into());
+        let answers = asked.map_err(|_| silent())?.map_err(|error| {
+            if fault_of(&error) == DatabaseFault::Lost {
+                return StoreError::OutcomeUnknown(words(&error));
+            }
+            statement_error(&error)
+        })?;
+        self.connection.give_back();
+        Ok(answers)
+    }
+}
+
 /// End of a transaction, read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -196,13 +223,19 @@ impl Database {
         opening: &str,
         statements: Vec<SqlStatement>,
     ) -> Result<Vec<Vec<Row>>, StoreError> {
-        let _place = self.place().await?;
-        let connection = self.connections.take().await?;
-        let asked = timeout(LOOK_MAX, transact(&connection.client, opening, &statements)).await;
-        let asked = asked.map_err(|_| StoreError::Away("the database does not answer".into()))?;
-        let answers = asked.map_err(|error| statement_error(&error))?;
-        connection.give_back();
-        Ok(answers)
+        let asked = self.connected().await?.transact(opening, statements);
+        match asked.await {
+            Err(StoreError::OutcomeUnknown(why)) => Err(StoreError::Away(why)),
+            answers => answers,
+        }
+    }
+
+    /// A connection for one transaction.
+    pub(super) async fn connected(&self) -> Result<Connected, StoreError> {
+        Ok(Connected {
+            _place: self.place().await?,
+            connection: self.connections.take().await?,
+        })
     }
 
     async fn place(&self) -> Result<OwnedSemaphorePermit, StoreError> {

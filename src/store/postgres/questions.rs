@@ -217,10 +217,13 @@ async fn once(database: &Database, statement: SqlStatement) -> Result<Vec<Row>, 
     Ok(answers.pop().unwrap_or_default())
 }
 
+/// Writes a question. One whose connection breaks meanwhile may be there, and be done.
 async fn put(database: &Database, words: Bytes) -> Result<i64, StoreError> {
     let sql = "INSERT INTO questions (words) VALUES ($1) RETURNING no";
-    let rows = once(database, SqlStatement::new(sql).with(words.to_vec())).await?;
-    let row = rows.first();
+    let written = vec![SqlStatement::new(sql).with(words.to_vec())];
+    let connection = database.connected().await?;
+    let answers = connection.transact(NOTING, written).await?;
+    let row = answers.first().and_then(|rows| rows.first());
     column(
         row.ok_or_else(|| StoreError::Failed("a question got no number".into()))?,
         0,

@@ -24,6 +24,8 @@ pub(crate) struct Chain {
     pub(crate) outdated: usize,
     /// True from a confirmed subscription to its confirmed end.
     pub(crate) is_subscribed: bool,
+    /// True when it is to end: a request to subscribe that comes late is not confirmed.
+    is_leaving: bool,
     /// Pushes after the end.
     pub(crate) unasked: usize,
     /// Confirmed subscriptions. Each may begin at the beginning once.
@@ -62,6 +64,12 @@ impl Subscriber {
         chains.get(name).cloned().unwrap_or_default()
     }
 
+    /// Confirms no subscription of this callback from now on, as one asked for before may come late.
+    pub(crate) fn leaves(&self, name: &str) {
+        let mut chains = self.chains.lock().unwrap();
+        chains.entry(name.to_owned()).or_default().is_leaving = true;
+    }
+
     /// The chain of a feed, once its mirror equals the store or no more time is left.
     pub(crate) async fn settled(&self, name: &str, store: &Mirror, patience: Duration) -> Chain {
         let begun = Instant::now();
@@ -81,7 +89,11 @@ fn answer(asked: &Asked, chains: &mut BTreeMap<String, Chain>) -> Answer {
     if !asked.is_post() {
         let fields: BTreeMap<_, _> = url::form_urlencoded::parse(query.as_bytes()).collect();
         let field = |name: &str| fields.get(name).map(|value| value.to_string());
-        chain.is_subscribed = field("hub.mode").is_some_and(|mode| mode == "subscribe");
+        let is_wanted = field("hub.mode").is_some_and(|mode| mode == "subscribe");
+        if is_wanted && chain.is_leaving {
+            return with_headers(404, &[], "");
+        }
+        chain.is_subscribed = is_wanted;
         chain.confirmed += usize::from(chain.is_subscribed);
         return ok("text/plain", field("hub.challenge").unwrap_or_default());
     }

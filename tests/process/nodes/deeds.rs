@@ -146,6 +146,7 @@ impl Desk {
         let name = format!("{feed}-{no}");
         self.ask_hub("subscribe", node, &feed, &name).await;
         sleep(CONFIRMED_MAX / 2).await;
+        self.subscriber.leaves(&name);
         self.ask_hub("unsubscribe", node + 1, &feed, &name).await;
         self.done.lock().unwrap().left.push(name);
     }

@@ -222,3 +222,31 @@ async fn a_feed_at_its_quota_keeps_what_it_has_asks_once_a_day_and_goes_on_when_
     assert_eq!(running.poller.status(feed.no).unwrap().health.fault, None);
     running.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_can_be_polled_as_soon_as_it_is_added_or_changed() {
+    let house = House::new(|_, _| ready(ok(ONE)));
+    let running = house.start([]).await;
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let ask = async |urgency| running.poller.poll(feed.no, urgency).await;
+    for change in [
+        FeedChange::Added(feed.clone()),
+        FeedChange::Changed(feed.clone()),
+        FeedChange::Removed(feed.no),
+        FeedChange::Added(feed.clone()),
+    ] {
+        let is_removed = matches!(change, FeedChange::Removed(_));
+        for urgency in [Urgency::Polite, Urgency::Now] {
+            running.poller.apply(change.clone());
+            let answer = ask(urgency).await;
+            assert_eq!(answer == PollAnswer::Unknown, is_removed, "{change:?}");
+        }
+        pass(100).await;
+    }
+    assert_eq!(
+        house.requests_at().last(),
+        Some(&300),
+        "no poll waited until it was due"
+    );
+    running.stop().await;
+}

@@ -34,7 +34,12 @@ impl AskedPolls {
 impl Worker<'_> {
     /// Takes in a request for a poll. One for a feed that is being polled is answered by that poll.
     pub(super) fn requested(&mut self, request: PollRequest) {
+        // Whoever added a feed may ask for its poll at once.
+        self.take_over_changes();
         let (feed, now) = (request.feed, self.now());
+        if self.feeds.contains_key(&feed) && self.poller.status(feed).is_none() {
+            return self.agenda.awaited.defer(request);
+        }
         if request.accepts_url
             && let Some(state) = self.poller.status(feed).and_then(PollState::consented)
         {
@@ -51,6 +56,7 @@ impl Worker<'_> {
 
     /// Takes in a look. One at a feed that is being polled ends with that poll.
     pub(super) fn look_wanted(&mut self, look: WantedLook) {
+        self.take_over_changes();
         let feed = look.feed;
         if self.feeds.contains_key(&feed) {
             self.agenda.looks.insert(feed, look);

@@ -18,6 +18,13 @@ use std::sync::Arc;
 const CHECK_SECS_MAX: u64 = 30 * 86_400;
 
 impl Worker<'_> {
+    /// Takes over the feeds that are wanted, where that has not been done yet.
+    pub(super) fn take_over_changes(&mut self) {
+        if self.wanted.has_changed().unwrap_or(false) {
+            self.change_feeds();
+        }
+    }
+
     /// Takes over the feeds that are wanted: those that were added or changed are looked up, those
     /// that were removed are not polled any more.
     pub(super) fn change_feeds(&mut self) {

@@ -209,10 +209,12 @@ impl Worker<'_> {
         }
         if lacks_document {
             // It was polled before its site had it: until the next poll its readers would get nothing.
-            return self.poll_soon(feed, Stamp::ZERO);
-        }
-        if !self.lanes.are_polling(feed) {
+            self.poll_soon(feed, Stamp::ZERO);
+        } else if !self.lanes.are_polling(feed) {
             self.enqueue(feed, now);
+        }
+        for request in self.agenda.awaited.take_deferred(feed) {
+            self.requested(request);
         }
     }
 }

@@ -15,7 +15,7 @@ impl Worker<'_> {
         let Some((_, state, hosts)) = self.subject(feed, now) else {
             return;
         };
-        if self.agenda.awaited.awaits_urgent(feed) {
+        if self.agenda.awaited.awaits(feed) {
             return self.lanes.polls.put(feed, now);
         }
         let hint = self.agenda.hints.get(&feed).copied().unwrap_or_default();

@@ -495,11 +495,16 @@ async fn whoever_puts_a_database_back_says_so_and_all_feeds_begin_a_new_generati
 }
 
 #[tokio::test]
-async fn an_election_whose_commit_is_cut_is_held_again() {
+async fn an_election_whose_commit_is_cut_is_held_again_and_a_question_may_be_done() {
     let server = PostgresServer::start();
     let cutter = Cutter::before(server.folder());
     let first = node(&DatabaseUrl::new(server.url()));
     let second = node(&cutter.url());
+    // A question that may be there may be done.
+    cutter.cuts.store(1000, std::sync::atomic::Ordering::SeqCst);
+    let asked = second.nodes().unwrap().ask(Bytes::from("who"), SOON);
+    let told = asked.await.unwrap_err();
+    assert!(matches!(told, StoreError::OutcomeUnknown(_)), "{told}");
     first.close().await.unwrap();
     // One is made and nobody is told, and the next one is not.
     cutter.cuts.store(8, std::sync::atomic::Ordering::SeqCst);
