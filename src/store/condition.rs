@@ -3,6 +3,7 @@
 
 use super::nodes::Nodes;
 use crate::feed::stamp::Stamp;
+use std::time::Duration;
 
 /// The condition of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,6 +101,12 @@ pub trait Watched: Send + Sync {
     /// there, and it may have died of what it did last.
     fn ended_uncleanly(&self) -> bool {
         false
+    }
+
+    /// Time for which poll states that may be noted late gather before they are noted. A store that
+    /// keeps them back itself needs none.
+    fn polls_gather(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// The words for a store that was restored from a copy in the last days; `None` for any other.

@@ -3,8 +3,9 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
-    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    HostPause, POLLS_LATE_SECS, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError,
+    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
+    Witnessed,
     condition::StoreCondition,
     database_url::DatabaseUrl,
     nodes::{Duty, Nodes},
@@ -132,6 +133,10 @@ mod tests;
 pub(super) fn url_problem(url: &DatabaseUrl) -> Option<String> {
     address::address(url).err()
 }
+
+/// Time for which poll states gather: each save of them is a transaction that is durable at once.
+const POLLS_GATHER: Duration = Duration::from_secs(2);
+const _: () = assert!(POLLS_GATHER.as_secs() < POLLS_LATE_SECS);
 
 /// Time for saying that a store is closed that was dropped.
 const END_MAX: Duration = Duration::from_secs(2);
@@ -400,6 +405,10 @@ impl Watched for Postgres {
         self.database.ended_uncleanly.load(Ordering::SeqCst)
     }
 
+    fn polls_gather(&self) -> Duration {
+        POLLS_GATHER
+    }
+
     fn restored(&self) -> Option<String> {
         self.database.restored()
     }
@@ -532,7 +541,6 @@ impl Polls for Postgres {
         self.write(move |writing| commit::save_polls(writing, &polls, &pauses))
     }
 
-    // Limit: each batch of polls is a transaction that is durable at once.
     fn note_polls(&self, polls: Vec<(FeedNo, PollState)>) -> StoreFuture<'_, ()> {
         self.save_polls(polls, Vec::new())
     }

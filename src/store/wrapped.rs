@@ -25,7 +25,7 @@ use crate::{
         stamp::Stamp,
     },
 };
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 /// A store whose calls go through a tap.
 pub(crate) struct Wrapped<T> {
@@ -56,6 +56,10 @@ macro_rules! tapped {
                 inner.ended_uncleanly()
             }
 
+            fn polls_gather(&self, inner: &dyn Store) -> Duration {
+                inner.polls_gather()
+            }
+
             fn nodes<$a>(&$a self, inner: &$a dyn Store) -> Option<&$a Nodes> {
                 inner.nodes()
             }
@@ -72,6 +76,10 @@ macro_rules! tapped {
 
             fn ended_uncleanly(&self) -> bool {
                 self.tap.ended_uncleanly(self.inner.as_ref())
+            }
+
+            fn polls_gather(&self) -> Duration {
+                self.tap.polls_gather(self.inner.as_ref())
             }
 
             fn nodes(&self) -> Option<&Nodes> {

@@ -1,5 +1,5 @@
 //! Saves of poll states and host pauses that no commit has saved: all that gather during one save
-//! go into the next.
+//! go into the next, and what may be noted late gathers for as long as the store wants.
 
 use crate::{
     feed::{
@@ -21,6 +21,8 @@ pub(super) const SAVE_AGAIN_SECS: u64 = 5;
 pub(super) struct Saving {
     store: Arc<dyn Store>,
     unsaved: BTreeMap<FeedNo, PollState>,
+    /// Time since which they gather.
+    gathers_since: Instant,
     /// True when one of them may not be lost.
     at_once: bool,
     under_way: Option<BoxFuture<'static, Result<(), Unsaved>>>,
@@ -40,6 +42,7 @@ impl Saving {
         Self {
             store,
             unsaved: BTreeMap::new(),
+            gathers_since: Instant::now(),
             at_once: false,
             under_way: None,
             not_before: Instant::now(),
@@ -51,6 +54,9 @@ impl Saving {
         if saving == PollSaving::Committed {
             self.unsaved.remove(&feed);
         } else {
+            if self.unsaved.is_empty() {
+                self.gathers_since = Instant::now();
+            }
             self.unsaved.insert(feed, state.clone());
             self.at_once |= saving == PollSaving::AtOnce;
         }
@@ -58,7 +64,14 @@ impl Saving {
 
     /// Time of the next save, if one is due and none is under way.
     pub(super) fn due_at(&self, pauses: &HostPauses) -> Option<Instant> {
-        (self.under_way.is_none() && self.has_unsaved(pauses)).then_some(self.not_before)
+        if self.under_way.is_some() || !self.has_unsaved(pauses) {
+            return None;
+        }
+        if self.at_once || pauses.has_unsaved() {
+            return Some(self.not_before);
+        }
+        let gathered = self.gathers_since + self.store.polls_gather();
+        Some(gathered.max(self.not_before))
     }
 
     /// Saves what has gathered, unless a save is under way or has just failed.

@@ -915,6 +915,35 @@ async fn words_of_a_publisher_to_be_left_alone_are_saved_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn polls_that_may_be_noted_late_gather_for_as_long_as_the_store_wants() {
+    let trouble = Arc::new(Trouble::default());
+    trouble.gather_secs.store(2, Ordering::Relaxed);
+    let house = House::in_trouble(|_, _| ready(status(500, &[])), &trouble);
+    let first = house.feed("one", URL, HOUR, DAY).await;
+    let other = house
+        .feed("other", "http://other.example/", HOUR, DAY)
+        .await;
+    let running = house.start([&first]).await;
+    let notes = || trouble.notes.load(Ordering::Relaxed);
+    let is_noted = async |feed| house.store.poll(feed).await.unwrap().is_some();
+    pass(1).await;
+    running.poller.apply(FeedChange::Added(other.clone()));
+    pass(2).await;
+    assert_eq!(notes(), 1);
+    assert!(is_noted(first.no).await && is_noted(other.no).await);
+    // What gathers at the end is not lost.
+    let faults = |poll: Option<PollState>| poll.unwrap().health.failures;
+    let before = faults(house.store.poll(first.no).await.unwrap());
+    running.poller.poll(first.no, Urgency::Now).await;
+    running.stop().await;
+    assert_eq!(
+        faults(house.store.poll(first.no).await.unwrap()),
+        before + 1
+    );
+    assert_eq!(notes(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn nobody_is_asked_while_polls_before_an_unclean_end_may_be_unknown() {
     let trouble = Arc::new(Trouble::default());
     trouble.unclean.store(true, Ordering::Relaxed);

@@ -32,6 +32,8 @@ pub(in crate::ingest) struct Trouble {
     pub(in crate::ingest) panics: AtomicUsize,
     /// Duration of a save.
     pub(in crate::ingest) save_secs: AtomicU64,
+    /// Seconds for which states that may be noted late gather.
+    pub(in crate::ingest) gather_secs: AtomicU64,
     /// Saves at once so far.
     pub(in crate::ingest) saves: AtomicUsize,
     /// Late ones so far.
@@ -131,6 +133,10 @@ impl Tap for Arc<Trouble> {
             faults: self.faults.load(Ordering::Relaxed),
             ..inner.figures()
         }
+    }
+
+    fn polls_gather(&self, _: &dyn Store) -> Duration {
+        Duration::from_secs(self.gather_secs.load(Ordering::Relaxed))
     }
 
     fn ended_uncleanly(&self, inner: &dyn Store) -> bool {

@@ -21,7 +21,7 @@ use tokio_postgres::Client;
 /// The channel of the store, as an expression; the stores of one database have schemas of their own.
 const CHANNEL: &str = "'everfeed ' || hashtext(current_schema()::text)";
 
-/// Time in which moves are gathered into one notification.
+/// Time between two notifications. Moves of that time go out together.
 const GATHER: Duration = Duration::from_millis(3);
 
 /// Notifications that wait at most. Those behind them are lost, and sweeps find what they told.
@@ -33,7 +33,6 @@ pub(super) async fn tell(database: Arc<Database>, seat: Arc<NodeSeat>) {
     let mut connection = KeptConnection::new(Arc::clone(&database.connections));
     loop {
         seat.telling.notified().await;
-        sleep(GATHER).await;
         let told = seat.take_told();
         if told.is_empty() {
             continue;
@@ -42,6 +41,7 @@ pub(super) async fn tell(database: Arc<Database>, seat: Arc<NodeSeat>) {
         if let Err(error) = sent.await {
             tracing::debug!("The other nodes are not told, and find it themselves: {error}");
         }
+        sleep(GATHER).await;
     }
 }
 
