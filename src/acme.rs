@@ -2,7 +2,7 @@
 //! that are kept of it, and the moments at which an authority is asked; not the connections on
 //! which it is shown.
 
-use crate::setting::RefusedSetting;
+use crate::setting::{RefusedSetting, quoted};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -206,10 +206,6 @@ fn is_mail_address(text: &str) -> bool {
         .chars()
         .all(|c| !c.is_whitespace() && !c.is_control() && !",;:?&%<>\"".contains(c));
     plain && parts.is_some_and(|(name, host)| !name.is_empty() && host_name(host).is_some())
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{text}\"")
 }
 
 #[cfg(test)]

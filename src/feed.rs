@@ -45,6 +45,8 @@ pub mod filter;
 
 pub mod reconcile;
 
+mod longest_rise;
+
 pub mod absence;
 
 pub mod different_feed;

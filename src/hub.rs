@@ -474,11 +474,11 @@ impl Shared {
                 continue;
             }
             let found = self.store.find_subscription(topic, address).await?;
-            let is_meant = |target: &Target| match target {
-                Target::Callback(callback) => callback.topic_as_sent == subject.spelt,
-                Target::Cloud(_) | Target::Webhook(_) | Target::Xmpp(_) => false,
+            let is_meant = |sub: &Subscription| {
+                let callback = sub.target.callback();
+                callback.is_some_and(|callback| callback.topic_as_sent == subject.spelt)
             };
-            if let Some(found) = found.filter(|(sub, _)| is_meant(&sub.target)) {
+            if let Some(found) = found.filter(|(sub, _)| is_meant(sub)) {
                 return Ok(Some(found));
             }
         }
@@ -624,10 +624,8 @@ fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str
     if !rest.is_empty() && !rest.starts_with(['?', '&']) {
         return None;
     }
-    let sent = match &sub.target {
-        Target::Callback(callback) => Url::parse(&callback.topic_as_sent).ok(),
-        Target::Cloud(_) | Target::Webhook(_) | Target::Xmpp(_) => None,
-    };
+    let callback = sub.target.callback();
+    let sent = callback.and_then(|callback| Url::parse(&callback.topic_as_sent).ok());
     let (_, rest) = sub.topic.split_once(':')?;
     let scheme = sent.as_ref().map_or(place.url.scheme(), Url::scheme);
     Some(format!("{scheme}:{rest}").into())

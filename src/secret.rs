@@ -2,13 +2,14 @@
 //! secrets are kept out of logs and error texts, not out of memory.
 
 use percent_encoding::percent_decode_str;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use url::Url;
 
 /// A secret. `Debug` prints `***`; there is no `Display`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
@@ -29,8 +30,16 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// A digest stands for it: enough to see that it was changed.
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(Sha256::digest(&self.0)))
+    }
+}
+
 /// `server.admin_token`: the secret of the operator's requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct AdminToken(Secret);
 
 /// The shortest token, characters.
@@ -60,21 +69,9 @@ impl AdminToken {
     }
 }
 
-/// A digest stands for it: enough to see that it was changed.
-impl Serialize for AdminToken {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex::encode(Sha256::digest(self.0.reveal())))
-    }
-}
-
-impl<'de> Deserialize<'de> for AdminToken {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::new)
-    }
-}
-
 /// `xmpp.secret`: the secret that a server of XMPP shares with us.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ComponentSecret(Secret);
 
 impl ComponentSecret {
@@ -87,19 +84,6 @@ impl ComponentSecret {
     pub fn is_good(&self) -> bool {
         let secret = self.0.reveal();
         !secret.is_empty() && !secret.contains(char::is_control)
-    }
-}
-
-/// A digest stands for it: enough to see that it was changed.
-impl Serialize for ComponentSecret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex::encode(Sha256::digest(self.0.reveal())))
-    }
-}
-
-impl<'de> Deserialize<'de> for ComponentSecret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|secret| Self(Secret::new(secret)))
     }
 }
 

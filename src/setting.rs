@@ -56,6 +56,11 @@ impl fmt::Display for RefusedSetting {
     }
 }
 
+/// A value between quotation marks, as an error shows it.
+pub fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
 /// Refuses 0.
 pub fn at_least_one(key: &str, value: u64, wanted: &str) -> Result<(), RefusedSetting> {
     if value == 0 {

@@ -82,7 +82,7 @@ pub use condition::{BackupReport, Outage, Remedy, RemovalFaults, StoreCondition,
 #[cfg(feature = "postgres")]
 pub use database_copy::{copy_from_database, copy_to_database};
 pub use error::StoreError;
-pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
+pub use feeds::{Archives, Commit, CommitBasis, Feeds, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use nodes::{
     Duty, Moves, NodeFace, NodeStatus, Nodes, NodesEngine, NodesStatus, Question, SealedRows,

@@ -81,7 +81,7 @@ async fn wait(house: &House, words: Vec<String>) -> Result<JoinSet<()>> {
     let deadline = tokio::time::Instant::now() + HOLD;
     let mut waiting = JoinSet::new();
     for words in words {
-        let filter = Filter::of([&words, "", "", "", "", ""])?;
+        let filter = Filter::of(&[("q", &words)])?;
         let view = View::all(house.feed(), Order::MODIFIED).filtered(filter);
         let reading = ReadRequest::page(view, Representation::JSON, &since, "", 50)?;
         let readers = readers.clone();

@@ -93,7 +93,7 @@ impl Search {
     /// The times of some pages in milliseconds, each of which begins elsewhere.
     pub(crate) async fn pages(&self, words: Option<&str>, order: Order) -> Result<Spread> {
         let filter = match words {
-            Some(words) => Filter::of([words, "", "", "", "", ""])?,
+            Some(words) => Filter::of(&[("q", words)])?,
             None => Filter::All,
         };
         let mut chance = Chance::new(7);

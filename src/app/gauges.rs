@@ -1,9 +1,9 @@
 //! Gauges for Prometheus, read off the status; the counters are in `telemetry`.
 
 use super::status::{
-    CertificateStatus, ConfigStatus, FeedStatus, NodesReport, RegistryStatus, Status, StoreStatus,
-    XmppStatus,
+    CertificateStatus, ConfigStatus, FeedStatus, RegistryStatus, Status, StoreStatus, XmppStatus,
 };
+use crate::store::NodesStatus;
 use chrono::DateTime;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -43,7 +43,7 @@ pub(super) fn register_following(registry: &mut Registry, status: &Status) {
 }
 
 /// Gauges of the processes on a store.
-fn gauge_nodes(registry: &mut Registry, nodes: &NodesReport) {
+fn gauge_nodes(registry: &mut Registry, nodes: &NodesStatus) {
     let works = nodes.nodes.iter().any(|node| node.is_this && node.works);
     let help = "1 while this process polls and pushes, 0 while it follows";
     gauge(registry, "node_works", help, works.into());
@@ -282,7 +282,7 @@ mod tests {
             failing: [("upstream".to_owned(), 1)].into(),
             certificate: Some(CertificateStatus::default()),
             xmpp: Some(XmppStatus::default()),
-            nodes: Some(NodesReport::default()),
+            nodes: Some(NodesStatus::default()),
             ..Status::default()
         };
         let mut registry = metrics.registry();

@@ -14,9 +14,8 @@ use super::{
     requested_poll,
     site_feeds::SiteFaults,
     status::{
-        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, NodeReport,
-        NodesReport, RegistryStatus, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus,
-        XmppStatus,
+        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, RegistryStatus,
+        SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
     },
     subscribers::SubscriberDesk,
 };
@@ -41,7 +40,7 @@ use crate::{
             long_poll::Waiters,
         },
     },
-    store::{NodeStatus, Outage, Store, StoreError},
+    store::{NodesStatus, Outage, Store, StoreError},
     xmpp::Component,
 };
 use futures_util::future::BoxFuture;
@@ -88,7 +87,7 @@ impl Following {
             config: self.reloader.status(),
             registry: registry_status(&catalog),
             store: store_status(&*self.store),
-            nodes: nodes_report(&*self.store).await,
+            nodes: nodes_status(&*self.store).await,
             feeds_total: catalog.feeds().len(),
             ..Status::default()
         }
@@ -265,25 +264,9 @@ const NODES_MAX: Duration = Duration::from_secs(2);
 
 /// The processes on a store, as the status shows them; `None` where one is alone, or where they
 /// cannot be read.
-async fn nodes_report(store: &dyn Store) -> Option<NodesReport> {
-    let nodes = timeout(NODES_MAX, store.nodes()?.status())
-        .await
-        .ok()?
-        .ok()?;
-    let node = |node: NodeStatus| NodeReport {
-        name: node.name,
-        version: node.version,
-        works: node.works,
-        is_this: node.is_this,
-        silent_secs: node.silent_secs,
-    };
-    Some(NodesReport {
-        epoch: nodes.epoch,
-        nodes: nodes.nodes.into_iter().map(node).collect(),
-        wake_lag_ms: nodes.wake_lag_ms,
-        connections: nodes.connections.0,
-        connections_max: nodes.connections.1,
-    })
+async fn nodes_status(store: &dyn Store) -> Option<NodesStatus> {
+    let asked = store.nodes()?.status();
+    timeout(NODES_MAX, asked).await.ok()?.ok()
 }
 
 /// A reload that was refused, in the words of its error.
@@ -400,7 +383,7 @@ impl Overview {
             // Behind the reads, which may have met its fault first.
             store: store_status(&*self.explainer.store),
             worker_fault: None,
-            nodes: nodes_report(&*self.explainer.store).await,
+            nodes: nodes_status(&*self.explainer.store).await,
             certificate: self.certificate.as_ref().map(certificate_status),
             xmpp: self.xmpp.as_ref().map(xmpp_status),
             feeds_total: catalog.feeds().len(),

@@ -3,7 +3,8 @@
 
 use crate::{
     feed::schedule::Whose,
-    layers::{self, ClientConfig, Fault, FetchError, parse_retry_after},
+    ingest::upstream::whose,
+    layers::{self, ClientConfig, FetchError, parse_retry_after},
 };
 use bytes::Bytes;
 use http::{
@@ -80,14 +81,8 @@ pub async fn tell_hub(
 }
 
 fn silence(error: &FetchError) -> HubSilence {
-    let whose = match error.fault() {
-        Fault::Peer => Whose::Upstream,
-        Fault::Network => Whose::Network,
-        Fault::Configuration => Whose::Configuration,
-        Fault::Ours => Whose::Ours,
-    };
     HubSilence {
-        whose,
+        whose: whose(error),
         reason: error.to_string(),
     }
 }

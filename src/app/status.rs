@@ -2,7 +2,10 @@
 //! it is gathered. A part that another version does not tell is as if it were empty.
 
 use super::{registry::UnreadEntry, removed::RemovedFeed};
-use crate::feed::schedule::{FaultNote, Whose};
+use crate::{
+    feed::schedule::{FaultNote, Whose},
+    store::NodesStatus,
+};
 use chrono::{SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,7 +35,7 @@ pub struct Status {
     /// `None` while all is well.
     pub worker_fault: Option<String>,
     /// The processes on the store; `None` where this one is alone.
-    pub nodes: Option<NodesReport>,
+    pub nodes: Option<NodesStatus>,
     /// The certificate that everfeed gets itself (ACME); `None` where it does not.
     pub certificate: Option<CertificateStatus>,
     /// The connection to a server of XMPP; `None` where there is none to be.
@@ -52,39 +55,6 @@ pub struct Status {
     pub removed: Vec<String>,
     /// The same, with what is kept of each.
     pub removed_feeds: Vec<RemovedFeed>,
-}
-
-/// All processes on a store.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct NodesReport {
-    /// Number of the time in which the present worker works; it grows with each change of duty.
-    pub epoch: u64,
-    /// The processes that were heard of in the last minute.
-    pub nodes: Vec<NodeReport>,
-    /// Milliseconds from the last commit of the worker that was heard of here to its arrival;
-    /// `None` where nothing came yet, or where this process works.
-    pub wake_lag_ms: Option<u64>,
-    /// Connections to the database in use here.
-    pub connections: usize,
-    /// Connections to the database at most.
-    pub connections_max: usize,
-}
-
-/// A process on a store.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct NodeReport {
-    /// Its host and port.
-    pub name: String,
-    /// Its version of everfeed.
-    pub version: String,
-    /// True for the one that polls and pushes.
-    pub works: bool,
-    /// True for the one that was asked, or for the one that answered for it.
-    pub is_this: bool,
-    /// Seconds since it was last heard of.
-    pub silent_secs: u64,
 }
 
 /// The certificate that everfeed gets itself (ACME).

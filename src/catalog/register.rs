@@ -303,7 +303,7 @@ mod tests {
             let mut settings = feed("a", "http://x/a");
             settings.show = vec![ShowRule {
                 access: AccessSettings::default(),
-                filter: Filter::of([words, "", "", "", "", ""]).unwrap(),
+                filter: Filter::of(&[("q", words)]).unwrap(),
             }];
             settings
         };

@@ -8,11 +8,10 @@ use super::{
 use crate::{
     app::{
         registry::UnreadEntry,
-        status::{
-            CertificateStatus, FaultStatus, FeedStatus, NodeReport, NodesReport, Status, WaitStatus,
-        },
+        status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
     },
     feed::schedule::Whose,
+    store::{NodeStatus, NodesStatus},
 };
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
@@ -66,11 +65,11 @@ struct Sheet {
 }
 
 /// The processes on the store, in a sentence.
-fn nodes_line(nodes: &NodesReport) -> String {
+fn nodes_line(nodes: &NodesStatus) -> String {
     const SILENT_SECS: u64 = 10;
-    let heard = |node: &&NodeReport| node.silent_secs < SILENT_SECS;
+    let heard = |node: &&NodeStatus| node.silent_secs < SILENT_SECS;
     // One that was started again has a new place.
-    let is_replaced = |node: &NodeReport| {
+    let is_replaced = |node: &NodeStatus| {
         let mut heard = nodes.nodes.iter().filter(heard);
         node.silent_secs >= SILENT_SECS && heard.any(|other| other.name == node.name)
     };

@@ -13,7 +13,7 @@ use crate::{
     hub::{WEBHOOKS_MAX, WebhookSettings},
     secret::public_url,
     serve,
-    setting::RefusedSetting,
+    setting::{RefusedSetting, quoted},
     store::SealKey,
 };
 use everfeed_adapters::platforms::Platforms;
@@ -539,8 +539,4 @@ fn is_prefix(prefix: &str) -> bool {
         || prefix
             .split('/')
             .all(|step| !matches!(step, "" | "." | "..") && plain(step))
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{text}\"")
 }

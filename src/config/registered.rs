@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     catalog::{FeedSettings, GroupSettings, RegistryNames, SiteSettings},
-    setting::RefusedSetting,
+    setting::{RefusedSetting, quoted},
 };
 use everfeed_adapters::platforms::Platforms;
 use std::{
@@ -266,10 +266,6 @@ impl Config {
     pub fn lacks_feeds(&self) -> bool {
         !self.lacking.is_empty()
     }
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{text}\"")
 }
 
 #[cfg(test)]

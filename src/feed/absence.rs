@@ -10,8 +10,6 @@ use departures::{DepartureEnd, Departures};
 use revival::Revivals;
 use std::collections::HashSet;
 
-mod anchors;
-
 mod window_event;
 
 mod full_document;
@@ -484,10 +482,7 @@ impl AbsenceState {
                 return self.observe(&[], Coverage::Unconditional, policy, now);
             }
             DocumentStanding::SetAside => {
-                return AbsenceFindings {
-                    state: self.clone(),
-                    ..AbsenceFindings::default()
-                };
+                return AbsenceFindings::quiet(self.clone());
             }
         }
         let present = self.items.iter().filter(|row| row.suspect.is_none());
@@ -559,10 +554,7 @@ impl AbsenceState {
             } else {
                 DocumentStanding::Doubted
             };
-            return AbsenceFindings {
-                state: memory,
-                ..AbsenceFindings::default()
-            };
+            return AbsenceFindings::quiet(memory);
         }
         let (orientation, ascends) = self.documents.direction.follow(seen, &self.items);
         let turned: Vec<ShownItem> = if ascends {
@@ -608,6 +600,14 @@ impl AbsenceState {
 }
 
 impl AbsenceFindings {
+    /// Nothing but what is remembered.
+    fn quiet(state: AbsenceState) -> Self {
+        Self {
+            state,
+            ..Self::default()
+        }
+    }
+
     /// The same, with a note of what was taken for deleted because it is missing: it may come back.
     fn watched(mut self, policy: &ProofPolicy) -> Self {
         for (id, proof) in &self.gone {

@@ -106,29 +106,50 @@ pub enum BadFilter {
 }
 
 impl Filter {
-    /// The parameters of a filter, in the order of [`Filter::of`], in which it is spelt.
-    pub const NAMES: [&'static str; 6] = ["q", "author", "category", "deleted", "has", "lang"];
+    /// The parameters of a filter in the order in which they are spelt, and what each shows.
+    pub const PARAMETERS: [(&'static str, &'static str); 6] = [
+        (
+            "q",
+            "posts with all these words, or these \"words in a row\"",
+        ),
+        ("author", "posts by an author of this name, address or page"),
+        ("category", "posts with this tag"),
+        (
+            "deleted",
+            "no: without deleted posts; only: deleted posts alone",
+        ),
+        ("has", "enclosure: posts with attached media"),
+        ("lang", "posts in this language, such as de or de-AT"),
+    ];
 
-    /// The filter with these values, in the order of [`Filter::NAMES`]; an empty one says nothing.
-    pub fn of(
-        [words, author, category, deleted, has, language]: [&str; 6],
-    ) -> Result<Self, BadFilter> {
+    /// The names of its parameters, in the same order.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::PARAMETERS.into_iter().map(|(name, _)| name)
+    }
+
+    /// The filter with these values of its parameters. An empty value says nothing, and neither do
+    /// parameters of other names.
+    pub fn of(given: &[(&str, &str)]) -> Result<Self, BadFilter> {
+        let value = |name: &str| {
+            let found = given.iter().find(|(known, _)| *known == name);
+            found.map_or("", |(_, value)| *value)
+        };
         let terms = FilterTerms {
-            phrases: phrases(words)?,
-            author: line("author", author)?,
-            category: line("category", category)?,
-            deletion: match deleted {
+            phrases: phrases(value("q"))?,
+            author: line("author", value("author"))?,
+            category: line("category", value("category"))?,
+            deletion: match value("deleted") {
                 "" => Deletion::Any,
                 "no" => Deletion::No,
                 "only" => Deletion::Only,
                 _ => return Err(BadFilter::Deleted),
             },
-            has_enclosure: match has {
+            has_enclosure: match value("has") {
                 "" => false,
                 "enclosure" => true,
                 _ => return Err(BadFilter::Has),
             },
-            language: language_range(language)?,
+            language: language_range(value("lang"))?,
         };
         Ok(if terms == FilterTerms::default() {
             Self::All
@@ -200,20 +221,30 @@ impl Filter {
     ///
     /// The error is a sentence for whoever wrote it.
     pub fn spelt(query: &str) -> Result<Self, String> {
-        let mut values = [const { String::new() }; Self::NAMES.len()];
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let Some(at) = Self::NAMES.iter().position(|known| *known == name) else {
-                let names = Self::NAMES.join(", ");
+        let given: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+        for (at, (name, value)) in given.iter().enumerate() {
+            if !Self::names().any(|known| known == name) {
+                let names = Vec::from_iter(Self::names()).join(", ");
                 return Err(format!(
                     "`{name}` is no parameter of a filter; give {names}, as in \"category=news&lang=en\""
                 ));
-            };
-            if value.is_empty() || !values[at].is_empty() {
+            }
+            if value.is_empty() || given[..at].iter().any(|(before, _)| before == name) {
                 return Err(format!("`{name}` must be given once, with a value"));
             }
-            values[at] = value.into_owned();
         }
-        Self::of(values.each_ref().map(String::as_str)).map_err(|bad| bad.to_string())
+        let given: Vec<(&str, &str)> = given
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .collect();
+        Self::of(&given).map_err(|bad| bad.to_string())
+    }
+
+    /// A query that spells it, as [`Filter::spelt`] reads it; empty for all items.
+    pub fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.spelling());
+        query.finish()
     }
 
     /// The parameters that spell it and their values, in one order; none for all items.
@@ -222,7 +253,6 @@ impl Filter {
             Self::All | Self::Live => return Vec::new(),
             Self::Terms(terms) => terms,
         };
-        let [q, author, category, deleted, has, lang] = Self::NAMES;
         let mut spelling = Vec::new();
         if !terms.phrases.is_empty() {
             let quoted = |phrase: &String| {
@@ -233,7 +263,7 @@ impl Filter {
                 }
             };
             spelling.push((
-                q,
+                "q",
                 terms
                     .phrases
                     .iter()
@@ -242,17 +272,17 @@ impl Filter {
                     .join(" "),
             ));
         }
-        spelling.extend(terms.author.clone().map(|value| (author, value)));
-        spelling.extend(terms.category.clone().map(|value| (category, value)));
+        spelling.extend(terms.author.clone().map(|value| ("author", value)));
+        spelling.extend(terms.category.clone().map(|value| ("category", value)));
         match terms.deletion {
             Deletion::Any => {}
-            Deletion::No | Deletion::Untold => spelling.push((deleted, "no".to_owned())),
-            Deletion::Only => spelling.push((deleted, "only".to_owned())),
+            Deletion::No | Deletion::Untold => spelling.push(("deleted", "no".to_owned())),
+            Deletion::Only => spelling.push(("deleted", "only".to_owned())),
         }
         if terms.has_enclosure {
-            spelling.push((has, "enclosure".to_owned()));
+            spelling.push(("has", "enclosure".to_owned()));
         }
-        spelling.extend(terms.language.clone().map(|value| (lang, value)));
+        spelling.extend(terms.language.clone().map(|value| ("lang", value)));
         spelling
     }
 

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn filter(words: &str) -> Filter {
-        Filter::of([words, "", "", "", "", ""]).unwrap()
+        Filter::of(&[("q", words)]).unwrap()
     }
 
     fn held(no: u32, words: &str, audience: &str, is_edited: bool) -> (FeedNo, PartRecord) {

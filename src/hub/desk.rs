@@ -11,7 +11,7 @@ use crate::{
     secret::logged_url,
     store::{
         StoreError, Subscription, SubscriptionNo, listing,
-        subscriptions::{Dialect, Progress, Target},
+        subscriptions::{Progress, Target},
     },
 };
 use futures_util::TryStreamExt as _;
@@ -124,7 +124,7 @@ impl Hub {
             feed: feed.map(|feed| feed.settings.name.clone()),
             topic: logged_url(&sub.topic),
             host,
-            dialect: dialect(&sub.target).to_owned(),
+            dialect: sub.target.protocol().to_owned(),
             state: state.to_owned(),
             lag_secs: match (&sub.lease, is_behind) {
                 (None, _) => None,
@@ -153,7 +153,7 @@ impl Hub {
         let Some((sub, mailbox)) = stored else {
             return Ok(None);
         };
-        let has_word = matches!(sub.target, Target::Callback(_));
+        let has_word = sub.target.callback().is_some();
         let is_told = has_word && sub.lease.is_some();
         let end = |done| TaskCommand::End {
             is_told: true,
@@ -219,21 +219,8 @@ fn key_of(sub: &Subscription) -> Key {
 
 /// The host of a callback, or the domain of an address of XMPP: all of it that is shown.
 fn host(target: &Target) -> String {
-    match target {
-        Target::Xmpp(xmpp) => xmpp.domain().to_owned(),
-        Target::Callback(_) | Target::Cloud(_) | Target::Webhook(_) => host_of(target.address()),
+    if let Target::Xmpp(xmpp) = target {
+        return xmpp.domain().to_owned();
     }
-}
-
-/// The name of the dialect of a target.
-fn dialect(target: &Target) -> &'static str {
-    match target {
-        Target::Callback(callback) => match callback.dialect {
-            Dialect::WebSub => "WebSub",
-            Dialect::Legacy => "PubSubHubbub 0.3",
-        },
-        Target::Cloud(_) => "rssCloud",
-        Target::Webhook(_) => "webhook",
-        Target::Xmpp(_) => "XMPP",
-    }
+    host_of(target.address())
 }

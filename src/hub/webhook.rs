@@ -16,8 +16,7 @@ use crate::{
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest as _, Sha256};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use tracing::{info, warn};
 use url::Url;
@@ -42,25 +41,8 @@ pub struct WebhookSettings {
     /// The filter, as it is spelt in the query of a page; empty for every change.
     #[serde(default)]
     pub filter: String,
-    /// The secret that signs.
-    pub secret: WebhookSecret,
-}
-
-/// The secret of a webhook: `whsec_` and the base64 of its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebhookSecret(Secret);
-
-/// A digest stands for it: enough to see that it was changed.
-impl Serialize for WebhookSecret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex::encode(Sha256::digest(self.0.reveal())))
-    }
-}
-
-impl<'de> Deserialize<'de> for WebhookSecret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|text| Self(Secret::new(text)))
-    }
+    /// The secret that signs: `whsec_` and the base64 of its key.
+    pub secret: Secret,
 }
 
 /// The key of a secret; `None` for a text that is none.
@@ -89,7 +71,7 @@ impl WebhookSettings {
                 why,
             ));
         }
-        if key(&self.secret.0).is_none() {
+        if key(&self.secret).is_none() {
             let wanted = "give `whsec_` and the base64 of 24 to 64 random bytes, for instance the output of: echo whsec_$(openssl rand -base64 32)";
             problems.push(RefusedSetting::new("secret", "***", wanted));
         }
@@ -143,7 +125,7 @@ async fn registered_one(
     let topic = site.topic_url(&webhook.feed, form, view.order, &view.filter);
     let target = Target::Webhook(WebhookTarget::new(
         webhook.url.as_str(),
-        webhook.secret.0.clone(),
+        webhook.secret.clone(),
     ));
     let now = shared.now();
     let terms = LeaseTerms {

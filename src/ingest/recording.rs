@@ -184,11 +184,7 @@ impl RecordSettings {
         if fetched.body.len() as u64 > self.bytes_max {
             return Ok(());
         }
-        let folder = self.folder.join(name);
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)?;
+        let folder = self.folder_of(name)?;
         let mut kept = numbers(&folder)?;
         let number = kept.last().map_or(0, |last| last + 1);
         let (body, beside) = files(&folder, number);
@@ -210,13 +206,19 @@ impl RecordSettings {
         self.trim(&folder, &kept)
     }
 
-    /// Keeps an answer about the feed of this name that was no document. Blocks.
-    pub(super) fn keep_answer(&self, name: &str, answer: &RecordedAnswer) -> io::Result<()> {
+    /// The folder of the feed of this name, which is made where there is none. Blocks.
+    fn folder_of(&self, name: &str) -> io::Result<PathBuf> {
         let folder = self.folder.join(name);
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&folder)?;
+        Ok(folder)
+    }
+
+    /// Keeps an answer about the feed of this name that was no document. Blocks.
+    pub(super) fn keep_answer(&self, name: &str, answer: &RecordedAnswer) -> io::Result<()> {
+        let folder = self.folder_of(name)?;
         let path = folder.join(ANSWERS);
         let mut line = serde_json::to_string(answer)?;
         let kept = path.metadata().map_or(0, |found| found.len());

@@ -332,15 +332,19 @@ fn whole_secs(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
 
-fn failed(error: &FetchError) -> DocumentReply {
-    // The call itself has logged the cause below it.
-    tracing::debug!("No answer: {error}");
-    let whose = match error.fault() {
+/// The party at fault for a request without an answer.
+pub fn whose(error: &FetchError) -> Whose {
+    match error.fault() {
         Fault::Peer => Whose::Upstream,
         Fault::Network => Whose::Network,
         Fault::Configuration => Whose::Configuration,
         Fault::Ours => Whose::Ours,
-    };
+    }
+}
+
+fn failed(error: &FetchError) -> DocumentReply {
+    // The call itself has logged the cause below it.
+    tracing::debug!("No answer: {error}");
     // The configured URL may be anywhere, so an address that is refused was a redirect's idea.
     let reason = match error {
         FetchError::Refused(Refused::Address | Refused::Port(_)) => {
@@ -352,7 +356,7 @@ fn failed(error: &FetchError) -> DocumentReply {
         },
     };
     let failure = Failure::of(FaultKind::NoAnswer {
-        whose,
+        whose: whose(error),
         reason,
         cause: Some(cause_of(error)),
     });

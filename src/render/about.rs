@@ -227,22 +227,6 @@ impl Serialize for Orders {
     }
 }
 
-/// The filters in the order in which they are spelt, and what each shows.
-pub(super) const FILTERS: [(&str, &str); Filter::NAMES.len()] = {
-    let [q, author, category, deleted, has, lang] = Filter::NAMES;
-    [
-        (q, "posts with all these words, or these \"words in a row\""),
-        (author, "posts by an author of this name, address or page"),
-        (category, "posts with this tag"),
-        (
-            deleted,
-            "no: without deleted posts; only: deleted posts alone",
-        ),
-        (has, "enclosure: posts with attached media"),
-        (lang, "posts in this language, such as de or de-AT"),
-    ]
-};
-
 /// The state of a feed in one word: does it answer yet?
 pub(super) fn state(feed: &FeedRecord) -> &'static str {
     if feed.is_ready() { "ready" } else { "starting" }
@@ -304,7 +288,7 @@ impl<'a> Description<'a> {
             },
             orders: Orders,
             default_order: Order::default().name(),
-            filters: FILTERS.into_iter().collect(),
+            filters: Filter::PARAMETERS.into_iter().collect(),
             item_format: Representation::of(Audience::Full)
                 .map(|representation| (representation.suffix(), representation.standard()))
                 .collect(),

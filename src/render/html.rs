@@ -2,7 +2,7 @@
 //! elsewhere, every text escaped; not a reader of posts.
 
 use super::{
-    about::{self, About, Caps, FILTERS, Origin, positions},
+    about::{self, About, Caps, Origin, positions},
     channel::ShownChannel,
     document::Audience,
     list::List,
@@ -12,7 +12,7 @@ use super::{
     web_page::{QUIET, TITLE, anchor, begin, begin_main, clamped, code, finish, link, time},
     xml::{self, Xml},
 };
-use crate::feed::{archive::History, order::Order, record::FeedRecord};
+use crate::feed::{archive::History, filter::Filter, order::Order, record::FeedRecord};
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ pub use super::web_page::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 /// The list of feeds. Autodiscovery leads to the classic views, which ordinary readers understand
 /// (C-1).
 pub fn list(list: &List<'_>) -> Vec<u8> {
-    let List { site, feeds, .. } = *list;
+    let List { site, feeds, .. } = list;
     let mut page = begin("en", "Feeds");
     for feed in feeds {
         discovery(&mut page, site, feed);
@@ -51,7 +51,7 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     if !feeds.is_empty() {
         table(&mut page, list);
     }
-    if let Some(next) = list.next {
+    if let Some(next) = &list.next {
         page.holding("nav", &[], |out| anchor(out, next, "More feeds"));
     }
     page.holding("p", &[], |out| {
@@ -74,7 +74,7 @@ fn search(page: &mut Xml, list: &List<'_>) {
     ];
     page.open("form", &attributes);
     let label = ("aria-label", Some("Words in names and titles"));
-    let words = ("value", Some(list.words));
+    let words = ("value", Some(list.words.as_str()));
     let name = ("name", Some("q"));
     page.empty("input", &[("type", Some("search")), name, label, words]);
     page.leaf("button", &[], "Search");
@@ -105,7 +105,7 @@ fn table(page: &mut Xml, list: &List<'_>) {
     page.close("tr");
     page.close("thead");
     page.open("tbody", &[]);
-    for feed in list.feeds {
+    for feed in &list.feeds {
         row(page, list, feed);
     }
     page.close("tbody");
@@ -482,7 +482,7 @@ fn asking(page: &mut Xml, caps: &Caps) {
         ("timeout", format!("seconds to wait for news: {timeout_default_secs}, at most {timeout_cap_secs}")),
         ("callback", "the function to call, for JSON-P".to_owned()),
     ];
-    let filters = FILTERS
+    let filters = Filter::PARAMETERS
         .into_iter()
         .map(|(name, shows)| (name, shows.to_owned()));
     for (name, meaning) in parameters.into_iter().chain(filters) {

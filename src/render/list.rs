@@ -24,27 +24,27 @@ use std::{
 use url::form_urlencoded;
 
 /// The feeds of a site.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct List<'a> {
     /// The root of their URLs.
     pub site: &'a Site,
     /// The feeds, in the order in which they are shown.
-    pub feeds: &'a [FeedRecord],
+    pub feeds: Vec<FeedRecord>,
     /// Feeds of which the caller sees a part: how many items they hold is not told.
-    pub parts: &'a HashSet<FeedNo>,
+    pub parts: HashSet<FeedNo>,
     /// State of the publishers' own feeds behind those that are no groups; for people alone.
-    pub origins: &'a HashMap<FeedNo, Origin>,
+    pub origins: HashMap<FeedNo, Origin>,
     /// Feeds of the site, those that are not shown included.
     pub total: usize,
     /// Words that were looked for; empty for all feeds.
-    pub words: &'a str,
+    pub words: String,
     /// Feeds that hold the words, those that are not shown included; `None` where there are too
     /// many to look at them all.
     pub found: Option<usize>,
     /// Title of the list as OPML.
     pub title: &'a str,
     /// URL of the feeds after these, if there are more.
-    pub next: Option<&'a str>,
+    pub next: Option<String>,
 }
 
 impl List<'_> {
@@ -73,13 +73,13 @@ pub fn json(list: &List<'_>) -> Vec<u8> {
         list.found
     };
     let words = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1)
-        .append_pair("q", list.words)
+        .append_pair("q", &list.words)
         .finish();
     let url = list.site.list() + if list.words.is_empty() { "" } else { &words };
     let feeds = FeedList {
         url,
         total,
-        next: list.next,
+        next: list.next.as_deref(),
         feeds,
     };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
@@ -110,7 +110,7 @@ pub fn opml(list: &List<'_>) -> Vec<u8> {
     list.feeds
         .iter()
         .for_each(|feed| outline(&mut xml, feed, list.site));
-    if let Some(next) = list.next {
+    if let Some(next) = &list.next {
         let attributes = [
             ("type", Some("include")),
             ("text", Some("More feeds")),
@@ -182,7 +182,7 @@ struct FeedLine<'a> {
 }
 
 impl<'a> FeedLine<'a> {
-    fn of(feed: &'a FeedRecord, list: &List<'a>) -> Self {
+    fn of(feed: &'a FeedRecord, list: &'a List<'_>) -> Self {
         let site = list.site;
         let counts = Some(feed.items).filter(|_| !list.parts.contains(&feed.no));
         Self {
@@ -208,17 +208,16 @@ mod tests {
     use std::sync::Arc;
 
     fn opml_of(feeds: &[FeedRecord], next: Option<&str>) -> String {
-        let parts = HashSet::new();
         let list = List {
             site: &site(),
-            feeds,
-            parts: &parts,
-            origins: &HashMap::new(),
+            feeds: feeds.to_vec(),
+            parts: HashSet::new(),
+            origins: HashMap::new(),
             total: feeds.len(),
-            words: "",
+            words: String::new(),
             found: None,
             title: ALL_FEEDS,
-            next,
+            next: next.map(str::to_owned),
         };
         String::from_utf8(opml(&list)).unwrap()
     }

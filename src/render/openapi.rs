@@ -91,12 +91,14 @@ mod tests {
         ]
         .map(str::to_owned)
         .into();
-        let page = [&["name"], &Query::NAMES[..], &VALIDATORS].concat();
-        let own = ClassicQuery::NAMES.map(|name| match name {
+        let query: Vec<_> = Query::names().collect();
+        let page = [&["name"], &query[..], &VALIDATORS].concat();
+        let own = ClassicQuery::names().map(|name| match name {
             "deleted" => "classic-deleted",
             name => name,
         });
-        let negotiated = [&["name"], &Query::NAMES[..], &["refresh"], &VALIDATORS].concat();
+        let own: Vec<_> = own.collect();
+        let negotiated = [&["name"], &query[..], &["refresh"], &VALIDATORS].concat();
         let classic = [&["name"], &own[..], &VALIDATORS].concat();
         for representation in Representation::all() {
             let (suffix, media) = (representation.suffix(), representation.content_type());
@@ -127,7 +129,7 @@ mod tests {
             &all,
         );
         let events = ["name", "since", "event-order", "timeout", "last-event-id"];
-        let events = [&events[..], &Filter::NAMES].concat();
+        let events: Vec<_> = events.into_iter().chain(Filter::names()).collect();
         check(
             "/feeds/{name}.events",
             &events,

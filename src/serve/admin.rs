@@ -23,6 +23,7 @@ use percent_encoding::percent_decode_str;
 use prometheus_client::registry::Registry;
 use std::{
     convert::Infallible,
+    fmt::Display,
     sync::{Arc, RwLock},
     task::{Context, Poll},
 };
@@ -118,11 +119,24 @@ impl OperatorAnswer {
         };
         (status, TEXT, format!("{}\n", text.trim_end_matches('\n')))
     }
+
+    /// The same where what was done is told as JSON.
+    fn into_json(self) -> AdminAnswer {
+        match self {
+            Self::Done(found) => json(Ok(found)),
+            refused => refused.into_text(),
+        }
+    }
 }
 
 /// The answer when something cannot be done now.
 fn failed(why: String) -> AdminAnswer {
     OperatorAnswer::Away(why).into_text()
+}
+
+/// The answer to what cannot be meant.
+fn bad_request(why: impl Display) -> AdminAnswer {
+    (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n"))
 }
 
 /// A line of text, unless it failed.
@@ -219,7 +233,7 @@ impl Admin {
         match (method.as_str(), path) {
             ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
                 Ok(range) => json(insight.status(range).await),
-                Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
+                Err(why) => bad_request(why),
             },
             ("GET" | "HEAD", "/live") => done(insight.live().map(|()| "live".into())),
             ("GET" | "HEAD", "/ready") => done(insight.ready().await.map(|()| "ready".into())),
@@ -228,10 +242,7 @@ impl Admin {
                 Err(why) => failed(why),
             },
             ("POST", "/reload") => insight.reload().await.into_text(),
-            ("GET" | "HEAD", "/check") => match insight.check().await {
-                OperatorAnswer::Done(found) => json(Ok(found)),
-                refused => refused.into_text(),
-            },
+            ("GET" | "HEAD", "/check") => insight.check().await.into_json(),
             _ => (
                 StatusCode::METHOD_NOT_ALLOWED,
                 TEXT,
@@ -257,19 +268,16 @@ impl Admin {
                     AccountAnswer::Refused(why) => (StatusCode::CONFLICT, TEXT, why + "\n"),
                     AccountAnswer::Failed(why) => failed(why),
                 },
-                Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
+                Err(why) => bad_request(why),
             };
         }
         if let Some(command) = SubscriberCommand::read(method, path, query) {
             return match command {
                 Ok(command @ SubscriberCommand::List { .. }) => {
-                    match insight.subscribers(command).await {
-                        OperatorAnswer::Done(found) => json(Ok(found)),
-                        refused => refused.into_text(),
-                    }
+                    insight.subscribers(command).await.into_json()
                 }
                 Ok(command) => insight.subscribers(command).await.into_text(),
-                Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
+                Err(why) => bad_request(why),
             };
         }
         match (method.as_str(), path) {
@@ -286,7 +294,7 @@ impl Admin {
             }
             ("POST", "/backup") => match parameter(query, "file") {
                 Some(file) if file.starts_with('/') => done(insight.back_up(&file).await),
-                _ => (StatusCode::BAD_REQUEST, TEXT, "name the file: /backup?file=/PATH\n".into()),
+                _ => bad_request("name the file: /backup?file=/PATH"),
             },
             ("POST", path) if path.starts_with(FORGET) => {
                 let feed = percent_decode_str(&path[FORGET.len()..]).decode_utf8_lossy();

@@ -1,18 +1,18 @@
 //! `store.url`: the address of a database with its credentials; not what is connected to.
 
-use crate::secret::masked_with_query;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest as _, Sha256};
+use crate::secret::{Secret, masked_with_query};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The address of a database. Its credentials are never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct DatabaseUrl(String);
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DatabaseUrl(Secret);
 
 impl DatabaseUrl {
     /// A URL as it was written.
     pub fn new(url: impl Into<String>) -> Self {
-        Self(url.into())
+        Self(Secret::new(url))
     }
 
     /// True for a text that names a database and no file.
@@ -23,43 +23,28 @@ impl DatabaseUrl {
     /// The URL itself, for the one place that connects.
     #[cfg(feature = "postgres")]
     pub(super) fn reveal(&self) -> &str {
-        &self.0
+        self.0.reveal()
     }
 
     /// The same URL in another schema of the database.
     #[cfg(all(test, feature = "postgres"))]
     pub(super) fn in_schema(&self, schema: &str) -> Self {
-        let sign = if self.0.contains('?') { '&' } else { '?' };
-        Self(format!(
-            "{}{sign}options=-c%20search_path%3D{schema}",
-            self.0
-        ))
+        let url = self.reveal();
+        let sign = if url.contains('?') { '&' } else { '?' };
+        Self::new(format!("{url}{sign}options=-c%20search_path%3D{schema}"))
     }
 }
 
 /// Without credentials, for people.
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&masked_with_query(&self.0))
+        f.write_str(&masked_with_query(self.0.reveal()))
     }
 }
 
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-/// A digest stands for it: enough to see that it was changed.
-impl Serialize for DatabaseUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex::encode(Sha256::digest(&self.0)))
-    }
-}
-
-impl<'de> Deserialize<'de> for DatabaseUrl {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self)
     }
 }
 

@@ -52,14 +52,6 @@ pub trait Feeds: Send + Sync {
     /// One item.
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>>;
 
-    /// The items after this T, in order of T, without their contents, at most so many.
-    fn outline(
-        &self,
-        feed: FeedNo,
-        after: Option<Stamp>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<Outlined>>;
-
     /// The evidence of an item's tombstones, oldest first, with their T.
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>>;
 
@@ -105,41 +97,6 @@ pub struct Witnessed {
     pub rev: u64,
     /// The items.
     pub items: Vec<Arc<Item>>,
-}
-
-/// An item without its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outlined {
-    /// Its id.
-    pub id: ItemId,
-    /// T.
-    pub modified: Stamp,
-    /// The first T.
-    pub created: Stamp,
-    /// The publisher's date of publication, in microseconds since 1970, if it is plausible.
-    pub published_us: Option<i64>,
-    /// The date of its last change by its content, in microseconds since 1970; a tombstone has
-    /// none.
-    pub updated_us: Option<i64>,
-    /// True for a tombstone.
-    pub is_gone: bool,
-    /// Tombstones so far.
-    pub tombstone_count: u8,
-}
-
-impl Outlined {
-    /// Outline of an item.
-    pub fn of(item: &Item) -> Self {
-        Self {
-            id: item.id,
-            modified: item.modified,
-            created: item.created,
-            published_us: item.published_us,
-            updated_us: item.entry().and_then(|entry| entry.updated.as_ref()?.at_us),
-            is_gone: item.is_gone(),
-            tombstone_count: item.tombstone_count,
-        }
-    }
 }
 
 /// Changes of one feed, decided on one revision of it, and what is saved with them.

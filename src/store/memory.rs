@@ -2,8 +2,8 @@
 //! outlives the process.
 
 use super::{
-    BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups, HostPause, Outlined,
-    Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
+    BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups, HostPause, Polls,
+    Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
     SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed, check_namespace,
     clock_guard::ClockGuard,
     group_plan::MemberCommit,
@@ -220,23 +220,6 @@ impl Feeds for Memory {
 
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
         self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.item(id))))
-    }
-
-    fn outline(
-        &self,
-        feed: FeedNo,
-        after: Option<Stamp>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<Outlined>> {
-        self.answer(move |state, _| {
-            let items = state
-                .feed(feed)?
-                .held
-                .items
-                .range(following(after))
-                .take(max);
-            Ok(items.map(|(_, kept)| Outlined::of(&kept.item)).collect())
-        })
     }
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {

@@ -7,6 +7,7 @@ use crate::{
     locks::lock,
 };
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use std::{sync::Mutex, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -49,7 +50,8 @@ pub struct Question {
 }
 
 /// A process on the store, as the others know it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeStatus {
     /// Its name, for people.
     pub name: String,
@@ -63,8 +65,9 @@ pub struct NodeStatus {
     pub silent_secs: u64,
 }
 
-/// All processes on a store.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// All processes on a store. What another version does not tell of them is as if it were empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodesStatus {
     /// Number of the time in which the present worker works; it grows with each change of duty.
     pub epoch: u64,
@@ -73,8 +76,10 @@ pub struct NodesStatus {
     /// Milliseconds from the last commit of the worker that was heard of here to its arrival;
     /// `None` where nothing came yet, or where this process works.
     pub wake_lag_ms: Option<u64>,
-    /// Connections to the store in use, and the most there may be.
-    pub connections: (usize, usize),
+    /// Connections to the store in use here.
+    pub connections: usize,
+    /// Connections to the store at most.
+    pub connections_max: usize,
 }
 
 /// The things that all processes on a store have to agree on, and the name of this one.

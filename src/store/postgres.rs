@@ -3,12 +3,12 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Outlined, POLLS_LATE_SECS, Polls, Receipt, SiteStore, Snapshot, StoreCounts,
-    StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    WantedGroup, Watched, Witnessed,
+    HostPause, POLLS_LATE_SECS, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError,
+    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
+    Witnessed,
     condition::StoreCondition,
     database_url::DatabaseUrl,
-    nodes::{Duty, Nodes, NodesEngine},
+    nodes::{Duty, Nodes},
     settings::WakeMode,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -33,7 +33,7 @@ use crate::{
 use connections::{CONNECTIONS_MAX, Connections};
 pub use database::DatabaseTime;
 use database::{Database, DatabaseWriting};
-use node_keeper::{KeeperEnds, NodeKeeper};
+use node_keeper::NodeKeeper;
 use node_seat::NodeSeat;
 pub(super) use row_moves::DatabaseEnd;
 use serving_lock::ServingLockKind;
@@ -214,25 +214,13 @@ impl Postgres {
         wake: WakeMode,
     ) -> Result<Self, StoreError> {
         let (nodes, engine) = Nodes::pair(Duty::Following);
-        let NodesEngine {
-            duty,
-            heard,
-            moves,
-            questions,
-            requests,
-        } = engine;
         let is_woken = wake == WakeMode::Notify;
-        let seat = Arc::new(NodeSeat::new(rand::random(), is_woken, duty));
+        let seat = NodeSeat::new(rand::random(), is_woken, engine.duty.clone());
+        let seat = Arc::new(seat);
         let (runtime, database) = connected(url, clock, time, Some(Arc::clone(&seat)))?;
         migrate(&database)?;
         database.read(row_moves::refuse_copied)?;
-        let ends = KeeperEnds {
-            moves,
-            heard,
-            questions,
-            requests,
-        };
-        let keeper = NodeKeeper::begin(Arc::clone(&database), Arc::clone(&seat), ends);
+        let keeper = NodeKeeper::begin(Arc::clone(&database), Arc::clone(&seat), engine);
         let keeper = runtime.block_on(keeper)?;
         runtime.spawn(wake_ups::tell(Arc::clone(&database), seat));
         let (leave, leaving) = oneshot::channel();
@@ -521,15 +509,6 @@ impl Feeds for Postgres {
 
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
         self.read(move |session| rows::item(session, feed, id))
-    }
-
-    fn outline(
-        &self,
-        feed: FeedNo,
-        after: Option<Stamp>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<Outlined>> {
-        self.read(move |session| rows::outline(session, feed, after, max))
     }
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {

@@ -4,7 +4,7 @@
 pub use super::settings::Config;
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
+    HostPause, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture,
     Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::{FileFigures, RemovalFaults, StoreCondition},
     stored::item::decode_item,
@@ -308,17 +308,6 @@ impl Feeds for Redb {
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
         self.read_items(feed, move |snapshot| {
             rows::Items::of(snapshot, feed)?.item(id)
-        })
-    }
-
-    fn outline(
-        &self,
-        feed: FeedNo,
-        after: Option<Stamp>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<Outlined>> {
-        self.read_items(feed, move |snapshot| {
-            rows::outline(snapshot, feed, after, max)
         })
     }
 

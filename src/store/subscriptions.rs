@@ -536,6 +536,27 @@ impl Target {
         }
     }
 
+    /// The callback of WebSub or of one of its ancestors; `None` for every other protocol.
+    pub fn callback(&self) -> Option<&CallbackTarget> {
+        match self {
+            Self::Callback(callback) => Some(callback),
+            _ => None,
+        }
+    }
+
+    /// The name of its protocol, as people know that.
+    pub fn protocol(&self) -> &'static str {
+        match self {
+            Self::Callback(callback) => match callback.dialect {
+                Dialect::WebSub => "WebSub",
+                Dialect::Legacy => "PubSubHubbub 0.3",
+            },
+            Self::Cloud(_) => "rssCloud",
+            Self::Xmpp(_) => "XMPP",
+            Self::Webhook(_) => "webhook",
+        }
+    }
+
     /// Notes the methods that the callback named when it confirmed.
     pub fn note_named(&mut self, named: Directives) {
         if let Self::Callback(callback) = self {
@@ -545,15 +566,14 @@ impl Target {
 
     /// The wishes for pushes; those of a listener, which is pushed no items, are the usual ones.
     pub fn wishes(&self) -> PushWishes {
-        match self {
-            Self::Callback(callback) => callback.wishes.clone(),
-            Self::Cloud(_) | Self::Xmpp(_) | Self::Webhook(_) => PushWishes::default(),
-        }
+        self.callback()
+            .map_or_else(PushWishes::default, |callback| callback.wishes.clone())
     }
 
     /// True for a callback that speaks PubSubHubbub 0.3.
     pub fn is_legacy(&self) -> bool {
-        matches!(self, Self::Callback(callback) if callback.dialect == Dialect::Legacy)
+        self.callback()
+            .is_some_and(|callback| callback.dialect == Dialect::Legacy)
     }
 
     /// The URL of its requests, or the address where it is sent no requests.

@@ -3,9 +3,9 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Nodes, Outlined, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore,
-    SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription,
-    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    HostPause, Nodes, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore, SiteStore,
+    Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo,
+    Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -112,7 +112,6 @@ tapped! { 'a
         commit(commit: Commit) -> Receipt;
         page(query: PageQuery) -> Page;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
-        outline(feed: FeedNo, after: Option<Stamp>, max: usize) -> Vec<Outlined>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
         observations(feed: FeedNo) -> Vec<(u64, ObservationRecord)>;
     }

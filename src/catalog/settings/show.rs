@@ -6,7 +6,6 @@ use crate::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest as _, Sha256};
-use url::form_urlencoded;
 
 /// A rule of `show`: the part of a feed that some of its readers see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,9 +68,7 @@ fn audience(access: &AccessSettings, rules: &[ShowRule], filter: &Filter) -> Str
 }
 
 fn write_filter<S: Serializer>(filter: &Filter, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut spelling = form_urlencoded::Serializer::new(String::new());
-    spelling.extend_pairs(filter.spelling());
-    serializer.serialize_str(&spelling.finish())
+    serializer.serialize_str(&filter.query())
 }
 
 fn read_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Filter, D::Error> {

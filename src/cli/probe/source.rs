@@ -8,7 +8,10 @@ use super::{
 use crate::{
     app::probe::{self, DocumentFormat},
     config::Config,
-    feed::schedule::{Failure, Whose},
+    feed::{
+        absence::Coverage,
+        schedule::{Failure, Whose},
+    },
     secret::masked,
 };
 use everfeed_adapters::{Hints, NotAFeed, feeds_of_page};
@@ -188,8 +191,8 @@ fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Resul
         base_url: Some(fetched.base_url),
         resource: fetched.resource,
         is_fetched: true,
-        moved_to: fetched.moved_to,
-        is_part: fetched.is_part,
+        moved_to: fetched.answer.moved_to,
+        is_part: fetched.coverage == Coverage::Delta,
     })
 }
 

@@ -1,8 +1,8 @@
 //! A document laid beside the remembered window: what survived, what kept its order, what is missed
 //! and where.
 
-use super::{ANCHORS_MIN, AbsenceState, Coverage, ProofPolicy, SURVIVORS_MIN, ShownItem, anchors};
-use crate::feed::{item::ItemId, stamp::Stamp};
+use super::{ANCHORS_MIN, AbsenceState, Coverage, ProofPolicy, SURVIVORS_MIN, ShownItem};
+use crate::feed::{item::ItemId, longest_rise::longest_rise, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
 
 /// By which rule something missing is proven.
@@ -61,7 +61,7 @@ impl Comparison {
             .filter_map(|place| Some((*position.get(&place.id)?, place)))
             .collect();
         let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
-        let ordered = anchors::longest_rise(&places);
+        let ordered = longest_rise(&places);
         let undated = |&&at: &&usize| memory.items[survivors[at].0].dated == survivors[at].1.dated;
         let anchors = ordered
             .iter()

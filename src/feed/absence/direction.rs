@@ -1,7 +1,7 @@
 //! The end of the documents that is the newest (POLLING 2.3, step 1).
 
-use super::{SURVIVORS_MIN, ShownItem, WindowItem, anchors::longest_rise};
-use crate::feed::item::ItemId;
+use super::{SURVIVORS_MIN, ShownItem, WindowItem};
+use crate::feed::{item::ItemId, longest_rise::longest_rise};
 use std::{
     cmp::Ordering,
     collections::{HashMap, HashSet},

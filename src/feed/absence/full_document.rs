@@ -40,10 +40,7 @@ impl AbsenceState {
         if self.items.is_empty() {
             memory.items = rows(seen);
             memory.documents.note_length(seen);
-            return AbsenceFindings {
-                state: memory,
-                ..AbsenceFindings::default()
-            };
+            return AbsenceFindings::quiet(memory);
         }
         let view = Comparison::new(self, seen);
         let view = &view;
@@ -78,10 +75,7 @@ impl AbsenceState {
             if memory.documents.unstable < UNSTABLE_MAX {
                 memory.items = prepended(self, seen, view);
                 memory.documents.standing = DocumentStanding::SetAside;
-                return AbsenceFindings {
-                    state: memory,
-                    ..AbsenceFindings::default()
-                };
+                return AbsenceFindings::quiet(memory);
             }
             memory.departures.is_unordered = true;
             let lacking = self

@@ -11,12 +11,7 @@ fn filter(raw: [(&str, &str); 1]) -> Result<Filter, BadFilter> {
 }
 
 fn filter_of(raw: &[(&str, &str)]) -> Result<Filter, BadFilter> {
-    let value = |name: &str| {
-        raw.iter()
-            .find(|(known, _)| *known == name)
-            .map_or("", |(_, value)| *value)
-    };
-    Filter::of(Filter::NAMES.map(value))
+    Filter::of(raw)
 }
 
 fn item(entry: Entry) -> Item {
@@ -390,7 +385,15 @@ proptest! {
         has in select(&["", "enclosure"][..]),
         lang in select(&["", "de", "de-at", "en"][..]),
     ) {
-        let filter = Filter::of([q, author, category, deleted, has, lang]).unwrap();
+        let given = [
+            ("q", q),
+            ("author", author),
+            ("category", category),
+            ("deleted", deleted),
+            ("has", has),
+            ("lang", lang),
+        ];
+        let filter = Filter::of(&given).unwrap();
         let item = item(entry);
         let item = if is_gone { left_view(&item) } else { item };
         let terms = index_terms(&item).unwrap();

@@ -2,6 +2,7 @@
 //! each; not what a difference means.
 
 use super::figures::{NumberMove, NumberPlace, TokenRange, is_number, number_move};
+use crate::feed::longest_rise::longest_rise;
 use everfeed_adapters::{
     Digest, Entry, Key,
     platforms::{Profile, content_digest},
@@ -410,29 +411,7 @@ fn once_in_each(a: &[&str], b: &[&str]) -> Vec<(usize, usize)> {
     let once = times.into_values().filter(|row| (row.0, row.1) == (1, 1));
     let mut pairs: Vec<(usize, usize)> = once.map(|row| (row.2, row.3)).collect();
     pairs.sort_unstable();
-    rising(&pairs)
-}
-
-/// The longest rise of the second places, where the first ones ascend.
-fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // The last pair of the least rise of each length, and the pair before each.
-    let mut ends: Vec<usize> = Vec::new();
-    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
-    for (at, (_, second)) in pairs.iter().enumerate() {
-        let length = ends.partition_point(|end| pairs[*end].1 < *second);
-        before.push(length.checked_sub(1).map(|last| ends[last]));
-        if length == ends.len() {
-            ends.push(at);
-        } else {
-            ends[length] = at;
-        }
-    }
-    let mut next = ends.last().copied();
-    let mut rise = Vec::with_capacity(ends.len());
-    while let Some(at) = next {
-        rise.push(pairs[at]);
-        next = before[at];
-    }
-    rise.reverse();
-    rise
+    let places: Vec<usize> = pairs.iter().map(|(_, place)| *place).collect();
+    let rise = longest_rise(&places);
+    rise.into_iter().map(|at| pairs[at]).collect()
 }

@@ -6,7 +6,10 @@ use super::{
     Change, Decisions, Known, ParsedEntry, PutKind,
     likeness::{Likeness, SchemeChange, Word},
 };
-use crate::feed::item::{Item, ItemId, KeyHash, Witnesses};
+use crate::feed::{
+    item::{Item, ItemId, KeyHash, Witnesses},
+    longest_rise::longest_rise,
+};
 use everfeed_adapters::Entry;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -172,24 +175,10 @@ fn is_in_order_of_dates(held: &[Witnesses], matched: &[(usize, usize)]) -> bool 
             .filter_map(|(_, old)| date(&held[*old]))
             .collect();
         let backwards: Vec<i64> = dates.iter().rev().copied().collect();
-        longest_rise(&dates).max(longest_rise(&backwards)) * 10 >= matched.len() * 9
+        let (rise, fall) = (longest_rise(&dates).len(), longest_rise(&backwards).len());
+        rise.max(fall) * 10 >= matched.len() * 9
     };
     is_ordered(|held| held.published) || is_ordered(|held| held.updated)
-}
-
-/// Length of the longest subsequence of which each number is greater than the one before it.
-fn longest_rise(numbers: &[i64]) -> usize {
-    // The least number with which a rise of each length ends.
-    let mut ends: Vec<i64> = Vec::new();
-    for number in numbers {
-        let at = ends.partition_point(|end| end < number);
-        if at == ends.len() {
-            ends.push(*number);
-        } else {
-            ends[at] = *number;
-        }
-    }
-    ends.len()
 }
 
 /// Items that a document may show under another name, with their witnesses: those of the window that

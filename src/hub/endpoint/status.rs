@@ -9,7 +9,7 @@ use crate::{
     render::Representation,
     store::{
         Subscription,
-        subscriptions::{CallbackTarget, Directive, Progress, Target, Told},
+        subscriptions::{CallbackTarget, Directive, Progress, Told},
     },
 };
 use http::StatusCode;
@@ -44,9 +44,9 @@ impl Hub {
                 translated.await?
             }
         };
-        let proven = found.filter(|(sub, _)| match &sub.target {
-            Target::Callback(callback) => is_proof(asked.proof.reveal(), callback),
-            Target::Cloud(_) | Target::Xmpp(_) | Target::Webhook(_) => false,
+        let proven = found.filter(|(sub, _)| {
+            let callback = sub.target.callback();
+            callback.is_some_and(|callback| is_proof(asked.proof.reveal(), callback))
         });
         let (sub, progress) = proven.ok_or(RefusedForm::Unproven)?;
         Ok(HubAnswer {

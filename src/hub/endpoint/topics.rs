@@ -4,7 +4,7 @@
 use super::{Hub, HubAnswer, HubSender, slow_down};
 use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},
-    catalog::is_open_to,
+    catalog::{RegisteredFeed, is_open_to},
     edge::accepted::media_ranges,
     feed::{
         filter::Filter,
@@ -111,6 +111,18 @@ struct NamedView {
 }
 
 impl NamedView {
+    /// The whole feed, in the usual order.
+    fn whole(feed: &RegisteredFeed, representation: Representation, place: TopicPlace) -> Self {
+        Self {
+            feed: feed.no,
+            name: feed.settings.name.clone(),
+            order: Order::default(),
+            filter: Filter::All,
+            representation,
+            place,
+        }
+    }
+
     /// Its order in a form: a view for ordinary readers has one.
     fn order_in(&self, form: Representation) -> Order {
         if form.is_classic() {
@@ -293,16 +305,9 @@ impl Hub {
         if !is_open_to(feed, principal) {
             return Err(refused(principal).into());
         }
-        let name = feed.settings.name.clone();
-        check_scope(sender, &name)?;
-        Ok(Some(NamedView {
-            feed: feed.no,
-            name,
-            order: Order::default(),
-            filter: Filter::All,
-            representation: Representation::ATOM,
-            place: TopicPlace::Resource(feed.known_url()),
-        }))
+        check_scope(sender, &feed.settings.name)?;
+        let place = TopicPlace::Resource(feed.known_url());
+        Ok(Some(NamedView::whole(feed, Representation::ATOM, place)))
     }
 
     /// The topic that the address of an old feed means, when it is one before which we stand:
@@ -340,19 +345,11 @@ impl Hub {
         if !is_open_to(feed, principal) {
             return Err(refused(principal).into());
         }
-        let name = feed.settings.name.clone();
-        check_scope(sender, &name)?;
-        let is_resource = feed.settings.is_resource();
+        check_scope(sender, &feed.settings.name)?;
         let Some(ours) = ours else {
-            if is_resource {
-                return Ok(Some(NamedView {
-                    feed: feed.no,
-                    name,
-                    order: Order::default(),
-                    filter: Filter::All,
-                    representation: Representation::ATOM,
-                    place: TopicPlace::Resource(place.url.to_string()),
-                }));
+            if feed.settings.is_resource() {
+                let place = TopicPlace::Resource(place.url.to_string());
+                return Ok(Some(NamedView::whole(feed, Representation::ATOM, place)));
             }
             let Some(document) = self.shared.store.document(feed.no).await? else {
                 return Err(HubAnswer::busy(
@@ -362,14 +359,8 @@ impl Hub {
             let representation = pushed(document.syntax).ok_or(RefusedForm::UnknownTopic(
                 "documents of its format (CDF, or no feed) are not pushed; add `order=modified` to it, or take the feed as /feeds lists it",
             ))?;
-            return Ok(Some(NamedView {
-                feed: feed.no,
-                name,
-                order: Order::default(),
-                filter: Filter::All,
-                representation,
-                place: TopicPlace::Legacy(place.url.to_string()),
-            }));
+            let place = TopicPlace::Legacy(place.url.to_string());
+            return Ok(Some(NamedView::whole(feed, representation, place)));
         };
         let query = Query::parse(&ours).ok().filter(Query::is_whole);
         let Query { order, filter, .. } = query.ok_or(RefusedForm::UnknownTopic(
@@ -386,13 +377,11 @@ impl Hub {
         } else {
             '?'
         };
+        let place = TopicPlace::Legacy(format!("{}{glue}{query}", place.url));
         Ok(Some(NamedView {
-            feed: feed.no,
-            name,
             order,
             filter,
-            representation: Representation::ATOM,
-            place: TopicPlace::Legacy(format!("{}{glue}{query}", place.url)),
+            ..NamedView::whole(feed, Representation::ATOM, place)
         }))
     }
 

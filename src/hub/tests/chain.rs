@@ -59,7 +59,7 @@ impl Kind {
             _ => Order::MODIFIED,
         };
         let filter = match self {
-            Self::Filtered => Filter::of(["even", "", "", "", "", ""]).unwrap(),
+            Self::Filtered => Filter::of(&[("q", "even")]).unwrap(),
             _ => Filter::All,
         };
         View::all(rig.feed, order).filtered(filter)

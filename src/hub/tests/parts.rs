@@ -13,7 +13,7 @@ use crate::{
 fn rule(access: AccessSettings, words: &str) -> ShowRule {
     ShowRule {
         access,
-        filter: Filter::of([words, "", "", "", "", ""]).unwrap(),
+        filter: Filter::of(&[("q", words)]).unwrap(),
     }
 }
 

@@ -20,7 +20,7 @@ use std::{
 
 /// The filter by these words, and by a choice of tombstones.
 fn filter(words: &str, deleted: &str) -> Filter {
-    Filter::of([words, "", "", deleted, "", ""]).unwrap()
+    Filter::of(&[("q", words), ("deleted", deleted)]).unwrap()
 }
 
 /// Waiters at the head of a feed, each with words of its own.
@@ -195,7 +195,7 @@ async fn the_total_of_a_view_is_not_counted_again_when_new_items_are_all_that_ca
 async fn a_filter_by_what_entries_inherit_is_read_again_when_the_feed_says_something_else() {
     let rig = ReaderRig::of(1..=3).await;
     let since = head(&rig, Order::MODIFIED).await;
-    let by = Filter::of(["", "nobody", "", "", "", ""]).unwrap();
+    let by = Filter::of(&[("author", "nobody")]).unwrap();
     let waiter = wait(&rig, rig.reading(Order::MODIFIED, &since, "").filtered(by));
     settle().await;
     rig.entitle("Another title").await;

@@ -236,11 +236,11 @@ fn the_list_names_every_feed_and_the_ways_to_it() {
     let (feeds, site) = ([feed(metadata()), feed(Default::default())], site());
     let list = List {
         site: &site,
-        feeds: &feeds,
-        parts: &std::collections::HashSet::new(),
-        origins: &std::collections::HashMap::new(),
+        feeds: feeds.to_vec(),
+        parts: std::collections::HashSet::new(),
+        origins: std::collections::HashMap::new(),
         total: feeds.len(),
-        words: "",
+        words: String::new(),
         found: None,
         title: "",
         next: None,

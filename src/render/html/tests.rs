@@ -28,11 +28,11 @@ fn list_with(feeds: &[FeedRecord], origin: Origin) -> String {
     let origins = feeds.iter().map(|feed| (feed.no, origin)).collect();
     String::from_utf8(list(&List {
         site: &site(),
-        feeds,
-        parts: &std::collections::HashSet::new(),
-        origins: &origins,
+        feeds: feeds.to_vec(),
+        parts: std::collections::HashSet::new(),
+        origins,
         total: feeds.len(),
-        words: "",
+        words: String::new(),
         found: None,
         title: "",
         next: None,

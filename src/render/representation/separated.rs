@@ -6,7 +6,7 @@
 //! quotes: a tab, a line feed, a carriage return and a backslash are written `\t`, `\n`, `\r` and
 //! `\\`, as the databases PostgreSQL and MySQL load them.
 
-use super::{FULL, LoneItem, Media, Negotiation, SyntaxRow};
+use super::{FULL, Media, Negotiation, SyntaxRow};
 use crate::{
     feed::moment::Moment,
     render::{
@@ -63,8 +63,8 @@ pub(super) static CSV: SyntaxRow = SyntaxRow {
     media: Media::of("text/csv; charset=utf-8", Negotiation::Name).without_position(),
     audiences: FULL,
     is_alternate: false,
-    write: csv_document,
-    item: csv_item,
+    write: |document, audience| Separator::Comma.document(document, audience),
+    item: |lone| Separator::Comma.row(lone.item),
 };
 
 /// Tab-separated values.
@@ -80,29 +80,9 @@ pub(super) static TSV: SyntaxRow = SyntaxRow {
     .without_position(),
     audiences: FULL,
     is_alternate: false,
-    write: tsv_document,
-    item: tsv_item,
+    write: |document, audience| Separator::Tab.document(document, audience),
+    item: |lone| Separator::Tab.row(lone.item),
 };
-
-/// Writes the document as CSV.
-pub(super) fn csv_document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
-    Separator::Comma.document(document, audience)
-}
-
-/// Writes the document as TSV.
-pub(super) fn tsv_document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
-    Separator::Tab.document(document, audience)
-}
-
-/// Writes the row of one item as CSV.
-pub(super) fn csv_item(lone: &LoneItem<'_>) -> Vec<u8> {
-    Separator::Comma.row(lone.item)
-}
-
-/// Writes the row of one item as TSV.
-pub(super) fn tsv_item(lone: &LoneItem<'_>) -> Vec<u8> {
-    Separator::Tab.row(lone.item)
-}
 
 impl Separator {
     fn document(self, document: &Document<'_>, audience: Audience) -> Vec<u8> {

@@ -83,42 +83,48 @@ pub enum BadQuery {
 }
 
 impl Query {
+    /// The parameters that have a meaning, beside those of a filter.
+    const OWN_NAMES: [&str; 6] = ["since", "until", "max", "order", "timeout", "callback"];
+
     /// The parameters that have a meaning; all others are ignored and never echoed (SF-43).
-    pub const NAMES: [&str; 12] = {
-        let [q, author, category, deleted, has, lang] = Filter::NAMES;
-        [
-            "since", "until", "max", "order", "timeout", "callback", q, author, category, deleted,
-            has, lang,
-        ]
-    };
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::OWN_NAMES.into_iter().chain(Filter::names())
+    }
 
     /// Reads a raw query string.
     pub fn parse(raw: &str) -> Result<Self, BadQuery> {
-        let mut values: [Option<String>; Self::NAMES.len()] = Default::default();
+        let mut given: Vec<(&'static str, String)> = Vec::new();
         for (key, value) in form_urlencoded::parse(raw.as_bytes()) {
-            let Some(at) = Self::NAMES.iter().position(|name| *name == key) else {
+            let Some(name) = Self::names().find(|name| *name == key) else {
                 continue;
             };
-            if values[at].replace(value.into_owned()).is_some() {
-                return Err(BadQuery::Twice(Self::NAMES[at]));
+            if given.iter().any(|(before, _)| *before == name) {
+                return Err(BadQuery::Twice(name));
             }
+            given.push((name, value.into_owned()));
         }
-        let [since, until, max, order, timeout, callback, filter @ ..] =
-            values.map(Option::unwrap_or_default);
+        let given: Vec<(&str, &str)> = given
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect();
+        let value = |name: &str| {
+            let found = given.iter().find(|(known, _)| *known == name);
+            found.map_or("", |(_, value)| *value)
+        };
+        let callback = value("callback");
         Self {
-            since,
-            until,
-            max: count(&max)
+            since: value("since").to_owned(),
+            until: value("until").to_owned(),
+            max: count(value("max"))
                 .map_err(|NotWhole| BadQuery::Max)?
                 .map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
-            order: if order.is_empty() {
-                Order::default()
-            } else {
-                order.parse()?
+            order: match value("order") {
+                "" => Order::default(),
+                order => order.parse()?,
             },
-            filter: Filter::of(filter.each_ref().map(String::as_str))?,
-            timeout_secs: count(&timeout).map_err(|NotWhole| BadQuery::Timeout)?,
-            callback: Some(callback).filter(|name| !name.is_empty()),
+            filter: Filter::of(&given)?,
+            timeout_secs: count(value("timeout")).map_err(|NotWhole| BadQuery::Timeout)?,
+            callback: (!callback.is_empty()).then(|| callback.to_owned()),
         }
         .checked()
     }
@@ -131,18 +137,21 @@ impl Query {
 
     /// True when a raw query string holds nothing but parameters that have a meaning.
     pub(super) fn is_ours(raw: &str) -> bool {
-        form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| Self::NAMES.contains(&&*key))
+        form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| Self::names().any(|name| name == key))
     }
 
     /// A raw query of an old address in two: the parameters of somebody else, and those that have a
     /// meaning here, each as it was spelt. Filters are among these only if it is asked for.
     pub fn split(raw: &str, with_filters: bool) -> (String, String) {
-        let filters = if with_filters { 0 } else { Filter::NAMES.len() };
-        let range = &Self::NAMES[..Self::NAMES.len() - filters];
+        let is_ours = |part: &&str| {
+            let name = part.split('=').next().unwrap_or_default();
+            Self::OWN_NAMES.contains(&name)
+                || (with_filters && Filter::names().any(|known| known == name))
+        };
         let (ours, theirs): (Vec<&str>, Vec<&str>) = raw
             .split('&')
             .filter(|part| !part.is_empty())
-            .partition(|part| range.contains(&part.split('=').next().unwrap_or_default()));
+            .partition(is_ours);
         (theirs.join("&"), ours.join("&"))
     }
 
@@ -154,8 +163,9 @@ impl Query {
             "since" | "until" | "timeout" | "callback" => true,
             "max" => value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty(),
             "order" => value.parse::<Order>().is_ok(),
-            "deleted" => Filter::of(["", "", "", &value, "", ""]).is_ok_and(|it| it.has_terms()),
-            "has" => Filter::of(["", "", "", "", &value, ""]).is_ok_and(|it| it.has_terms()),
+            name @ ("deleted" | "has") => {
+                Filter::of(&[(name, &value)]).is_ok_and(|filter| filter.has_terms())
+            }
             _ => false,
         })
     }
@@ -216,10 +226,10 @@ pub struct ClassicQuery {
 
 impl ClassicQuery {
     /// The parameters that have a meaning.
-    pub const NAMES: [&str; 8] = {
-        let [q, author, category, deleted, has, lang] = Filter::NAMES;
-        ["max", "callback", q, author, category, deleted, has, lang]
-    };
+    #[cfg(test)]
+    pub(in crate::render) fn names() -> impl Iterator<Item = &'static str> {
+        ["max", "callback"].into_iter().chain(Filter::names())
+    }
 
     /// Reads a raw query string.
     pub fn parse(raw: &str) -> Result<Self, BadQuery> {

@@ -18,7 +18,7 @@ use crate::{
     },
     readers::coding::coded,
     render::{
-        self, Site,
+        self,
         about::{About, Caps, Origin},
         list::List,
     },
@@ -53,13 +53,13 @@ pub(crate) async fn list(asked: &AdmittedRequest<'_>) -> Result<Response, Refusa
         AnswerForm::Page => FEEDS_ON_PAGE_DEFAULT,
         AnswerForm::Json | AnswerForm::Script(_) => FEEDS_DEFAULT,
     };
-    let mut found = FeedPart::read(asked, &site.list(), feeds_default).await?;
+    let mut list = listed(asked, &site.list(), feeds_default).await?;
     let body = match form {
         AnswerForm::Page => {
-            found.look_at_origins(asked).await?;
-            render::html::list(&found.list(site))
+            list.origins = origins(asked, &list.feeds).await?;
+            render::html::list(&list)
         }
-        AnswerForm::Json | AnswerForm::Script(_) => render::list::json(&found.list(site)),
+        AnswerForm::Json | AnswerForm::Script(_) => render::list::json(&list),
     };
     Ok(form.answer(asked, body).await)
 }
@@ -67,8 +67,8 @@ pub(crate) async fn list(asked: &AdmittedRequest<'_>) -> Result<Response, Refusa
 /// The list of feeds as OPML.
 pub(crate) async fn outline(asked: &AdmittedRequest<'_>) -> Result<Response, Refusal> {
     let site = asked.site();
-    let found = FeedPart::read(asked, &site.outline(), FEEDS_DEFAULT).await?;
-    Ok(outlined(asked, &found.list(site)).await)
+    let list = listed(asked, &site.outline(), FEEDS_DEFAULT).await?;
+    Ok(outlined(asked, &list).await)
 }
 
 /// The members of a group as OPML; of a feed that is none, itself.
@@ -91,11 +91,11 @@ pub(crate) async fn outline_of(
     }
     let list = List {
         site: asked.site(),
-        feeds: &feeds,
-        parts: &parts,
-        origins: &HashMap::new(),
         total: feeds.len(),
-        words: "",
+        feeds,
+        parts,
+        origins: HashMap::new(),
+        words: String::new(),
         found: None,
         title: title.as_deref().unwrap_or(name),
         next: None,
@@ -109,128 +109,105 @@ async fn outlined(asked: &AdmittedRequest<'_>, list: &List<'_>) -> Response {
     validated(asked, response, render::list::opml(list)).await
 }
 
-/// The part of the feeds that a request asks for and that its caller may read.
-struct FeedPart {
-    feeds: Vec<FeedRecord>,
-    /// Those of which the caller sees a part.
-    parts: HashSet<FeedNo>,
-    origins: HashMap<FeedNo, Origin>,
-    total: usize,
-    /// Feeds that hold the words, where all were looked at.
-    found: Option<usize>,
-    words: String,
-    next: Option<String>,
+/// The part of the feeds that a request asks for and that its caller may read, without their
+/// origins. `url` is that of the list, below which the next part is; it has `feeds_default` feeds
+/// when nobody says how many.
+async fn listed<'a>(
+    asked: &'a AdmittedRequest<'_>,
+    url: &str,
+    feeds_default: usize,
+) -> Result<List<'a>, Refusal> {
+    let context = asked.context;
+    let principal = asked.caller.principal.as_ref();
+    let range = FeedRange::parse(asked.query()).map_err(Refusal::bad)?;
+    let feeds_max = range.max.unwrap_or(feeds_default);
+    let catalog = context.gate.catalog.snapshot();
+    let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, principal);
+    let total = if catalog.has_private() {
+        catalog.feeds().filter(is_open).count()
+    } else {
+        catalog.feeds().len()
+    };
+    // All that hold the words are counted, where all can be looked at; a part of all feeds
+    // needs no look at the others.
+    let counts = !range.words.is_empty() && total <= FEEDS_LOOKED_AT_MAX;
+    let after = range.after.as_deref();
+    // Feeds that are no longer configured keep their memory, but are not served.
+    let served = catalog
+        .feeds_after(after.filter(|_| !counts))
+        .filter(is_open);
+    let mut feeds: Vec<FeedRecord> = Vec::new();
+    let mut parts = HashSet::new();
+    let (mut last, mut next, mut found) = (None, None, 0);
+    for (looked_at, feed) in served.enumerate() {
+        let is_before = after.is_some_and(|after| feed.settings.name.as_str() <= after);
+        let is_full = feeds.len() == feeds_max || looked_at == FEEDS_LOOKED_AT_MAX;
+        if is_full && !counts {
+            next = last.map(|last: &str| range.next(last));
+            break;
+        }
+        let Some(read) = catalog.read_by(feed, principal) else {
+            continue;
+        };
+        let record = match context.store.feed(read).await {
+            // It is listed as one that holds nothing, so that no list of feeds loses it.
+            Err(error) if error.is_of_one_feed() => {
+                FeedRecord::new(read, &feed.settings.name, &feed.settings.namespace())
+            }
+            record => record?,
+        };
+        let title = record
+            .metadata
+            .title
+            .as_ref()
+            .map(render::words)
+            .unwrap_or_default();
+        let is_shown = range.shows(&record.name, &title);
+        found += usize::from(is_shown);
+        if is_before || is_full && !is_shown {
+            continue;
+        }
+        if is_full {
+            next = next.or_else(|| last.map(|last: &str| range.next(last)));
+            continue;
+        }
+        last = Some(&feed.settings.name);
+        if is_shown {
+            if read != feed.no {
+                parts.insert(read);
+            }
+            feeds.push(counted(asked, record));
+        }
+    }
+    let next = next.map(|query| format!("{url}?{query}"));
+    Ok(List {
+        site: asked.site(),
+        feeds,
+        parts,
+        origins: HashMap::new(),
+        total,
+        words: range.words,
+        found: counts.then_some(found),
+        title: render::list::ALL_FEEDS,
+        next,
+    })
 }
 
-impl FeedPart {
-    /// `url` is that of the list, below which the next part is; it has `feeds_default` feeds when
-    /// nobody says how many.
-    async fn read(
-        asked: &AdmittedRequest<'_>,
-        url: &str,
-        feeds_default: usize,
-    ) -> Result<Self, Refusal> {
-        let context = asked.context;
-        let principal = asked.caller.principal.as_ref();
-        let range = FeedRange::parse(asked.query()).map_err(Refusal::bad)?;
-        let feeds_max = range.max.unwrap_or(feeds_default);
-        let catalog = context.gate.catalog.snapshot();
-        let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, principal);
-        let total = if catalog.has_private() {
-            catalog.feeds().filter(is_open).count()
-        } else {
-            catalog.feeds().len()
+/// States of the publishers' own feeds behind these.
+async fn origins(
+    asked: &AdmittedRequest<'_>,
+    feeds: &[FeedRecord],
+) -> Result<HashMap<FeedNo, Origin>, Refusal> {
+    let catalog = asked.context.gate.catalog.snapshot();
+    let mut origins = HashMap::new();
+    for record in feeds {
+        // The feed of the name: what is read may be a part of it.
+        let Some(feed) = catalog.feed(&record.name).filter(|feed| !feed.is_group()) else {
+            continue;
         };
-        // All that hold the words are counted, where all can be looked at; a part of all feeds
-        // needs no look at the others.
-        let counts = !range.words.is_empty() && total <= FEEDS_LOOKED_AT_MAX;
-        let after = range.after.as_deref();
-        // Feeds that are no longer configured keep their memory, but are not served.
-        let served = catalog
-            .feeds_after(after.filter(|_| !counts))
-            .filter(is_open);
-        let mut feeds: Vec<FeedRecord> = Vec::new();
-        let mut parts = HashSet::new();
-        let (mut last, mut next, mut found) = (None, None, 0);
-        for (looked_at, feed) in served.enumerate() {
-            let is_before = after.is_some_and(|after| feed.settings.name.as_str() <= after);
-            let is_full = feeds.len() == feeds_max || looked_at == FEEDS_LOOKED_AT_MAX;
-            if is_full && !counts {
-                next = last.map(|last: &str| range.next(last));
-                break;
-            }
-            let Some(read) = catalog.read_by(feed, principal) else {
-                continue;
-            };
-            let record = match context.store.feed(read).await {
-                // It is listed as one that holds nothing, so that no list of feeds loses it.
-                Err(error) if error.is_of_one_feed() => {
-                    FeedRecord::new(read, &feed.settings.name, &feed.settings.namespace())
-                }
-                record => record?,
-            };
-            let title = record
-                .metadata
-                .title
-                .as_ref()
-                .map(render::words)
-                .unwrap_or_default();
-            let is_shown = range.shows(&record.name, &title);
-            found += usize::from(is_shown);
-            if is_before || is_full && !is_shown {
-                continue;
-            }
-            if is_full {
-                next = next.or_else(|| last.map(|last: &str| range.next(last)));
-                continue;
-            }
-            last = Some(&feed.settings.name);
-            if is_shown {
-                if read != feed.no {
-                    parts.insert(read);
-                }
-                feeds.push(counted(asked, record));
-            }
-        }
-        let next = next.map(|query| format!("{url}?{query}"));
-        Ok(Self {
-            feeds,
-            parts,
-            origins: HashMap::new(),
-            total,
-            found: counts.then_some(found),
-            words: range.words,
-            next,
-        })
+        origins.insert(record.no, origin(asked, feed.no).await?);
     }
-
-    /// Reads how the publishers' own feeds answer.
-    async fn look_at_origins(&mut self, asked: &AdmittedRequest<'_>) -> Result<(), Refusal> {
-        let catalog = asked.context.gate.catalog.snapshot();
-        for record in &self.feeds {
-            // The feed of the name: what is read may be a part of it.
-            let Some(feed) = catalog.feed(&record.name).filter(|feed| !feed.is_group()) else {
-                continue;
-            };
-            let origin = origin(asked, feed.no).await?;
-            self.origins.insert(record.no, origin);
-        }
-        Ok(())
-    }
-
-    fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
-        List {
-            site,
-            feeds: &self.feeds,
-            parts: &self.parts,
-            origins: &self.origins,
-            total: self.total,
-            words: &self.words,
-            found: self.found,
-            title: render::list::ALL_FEEDS,
-            next: self.next.as_deref(),
-        }
-    }
+    Ok(origins)
 }
 
 /// The record of a feed as it is told: where nobody is told what is gone, nobody is told how much

@@ -164,7 +164,7 @@ async fn every_form_and_parameter_is_described() {
         .values()
         .filter_map(|one| one["name"].as_str())
         .collect();
-    for name in Query::NAMES {
+    for name in Query::names() {
         assert!(named.contains(name), "{name}");
     }
     // Whatever is referred to is there.

@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use tokio::runtime::Builder;
 
 fn filter(words: &str) -> Filter {
-    Filter::of([words, "", "", "", "", ""]).unwrap()
+    Filter::of(&[("q", words)]).unwrap()
 }
 
 fn wanted(filter: Filter, audience: &str) -> WantedPart {
@@ -422,15 +422,15 @@ const POSTS: u32 = 6;
 const WORDS: [&str; 4] = ["red", "blue", "red blue", "green"];
 
 fn filters() -> Vec<Filter> {
-    let of = |terms: [&str; 6]| Filter::of(terms).unwrap();
+    let of = |given: &[(&str, &str)]| Filter::of(given).unwrap();
     vec![
         filter("red"),
         filter("blue"),
-        of(["", "ann", "", "", "", ""]),
-        of(["", "", "", "", "", "de"]),
-        of(["", "", "", "only", "", ""]),
-        of(["", "", "", "no", "", ""]),
-        of(["red", "bo", "", "", "", ""]),
+        of(&[("author", "ann")]),
+        of(&[("lang", "de")]),
+        of(&[("deleted", "only")]),
+        of(&[("deleted", "no")]),
+        of(&[("q", "red"), ("author", "bo")]),
     ]
 }
 

@@ -364,7 +364,7 @@ async fn converge(mut rig: Rig, rounds: &[(Vec<Act>, usize)]) {
 
 /// Filters of all kinds that tell the entries of random programs apart.
 fn filters() -> Vec<Filter> {
-    let of = |q, deleted| Filter::of([q, "", "", deleted, "", ""]).unwrap();
+    let of = |q, deleted| Filter::of(&[("q", q), ("deleted", deleted)]).unwrap();
     vec![
         Filter::All,
         Filter::Live,
@@ -796,12 +796,6 @@ async fn dump(rig: &Rig) -> String {
         )
         .unwrap();
         writeln!(text, "{:?}", rig.observations(feed).await.unwrap()).unwrap();
-        writeln!(
-            text,
-            "{:?}",
-            rig.outline(feed, None, usize::MAX).await.unwrap()
-        )
-        .unwrap();
     }
     writeln!(text, "{:?}", rig.counts().await.unwrap()).unwrap();
     writeln!(

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     locks::lock,
-    store::{Duty, Moves, Question, Remedy, StoreError, nodes::NodeRequest},
+    store::{Duty, Moves, NodesEngine, Question, Remedy, StoreError, nodes::NodeRequest},
 };
 use std::{
     collections::BTreeSet,
@@ -67,20 +67,12 @@ pub(super) struct NodeKeeper {
     signed: Option<Instant>,
 }
 
-/// The ends of the conversation that the keeper has.
-pub(super) struct KeeperEnds {
-    pub(super) moves: mpsc::Sender<Moves>,
-    pub(super) heard: watch::Sender<Option<Instant>>,
-    pub(super) questions: mpsc::Sender<Question>,
-    pub(super) requests: mpsc::Receiver<NodeRequest>,
-}
-
 impl NodeKeeper {
     /// Takes its seat, and the work where nobody does it.
     pub(super) async fn begin(
         database: Arc<Database>,
         seat: Arc<NodeSeat>,
-        ends: KeeperEnds,
+        engine: NodesEngine,
     ) -> Result<Self, StoreError> {
         let present = serving_lock::take(&database, ServingLockKind::Beside).await?;
         let mut keeper = Self {
@@ -91,11 +83,11 @@ impl NodeKeeper {
             working: None,
             place: SweepPlace::default(),
             moves: MovesToTell::default(),
-            told: ends.moves,
-            heard: ends.heard,
-            questions: ends.questions,
+            told: engine.moves,
+            heard: engine.heard,
+            questions: engine.questions,
             desk: Arc::new(QuestionDesk::new()),
-            requests: Some(ends.requests),
+            requests: Some(engine.requests),
             ear: NodeEar::new(),
             vacancy: Vacancy::default(),
             lockless: 0,

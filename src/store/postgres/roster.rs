@@ -130,10 +130,12 @@ pub(super) async fn status(
             silent_secs: number_at(row, 4)?,
         })
     };
+    let (connections, connections_max) = database.connections_used();
     Ok(NodesStatus {
         epoch: epoch.unwrap_or_default(),
         nodes: answers[1].iter().map(node).collect::<Result<_, _>>()?,
         wake_lag_ms: lock(&seat.wake_lag_ms).filter(|_| !seat.works()),
-        connections: database.connections_used(),
+        connections,
+        connections_max,
     })
 }

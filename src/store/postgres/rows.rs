@@ -18,9 +18,9 @@ use crate::{
         stamp::Stamp,
     },
     store::{
-        HostPause, Outlined, Snapshot, StoreCounts, StoreError, Witnessed,
+        HostPause, Snapshot, StoreCounts, StoreError, Witnessed,
         plan::Held as _,
-        stored::{StoredKind, damaged, decode, item::decode_outline},
+        stored::{StoredKind, damaged, decode},
     },
 };
 use std::{
@@ -251,25 +251,6 @@ pub(super) fn staged(session: &DatabaseSession, feed: FeedNo) -> Result<StagedWa
         walk,
         pages: pages.collect::<Result<_, _>>()?,
     })
-}
-
-/// The items after a T, without their contents.
-pub(super) fn outline(
-    session: &DatabaseSession,
-    feed: FeedNo,
-    after: Option<Stamp>,
-    max: usize,
-) -> Result<Vec<Outlined>, StoreError> {
-    let sql = "SELECT t, value FROM items WHERE feed = $1 AND t >= $2 ORDER BY t LIMIT $3";
-    let first = after.map_or(Stamp::ZERO, Stamp::next);
-    let listed = SqlStatement::new(sql)
-        .with(feed)
-        .with(first)
-        .with(limit(max));
-    let answers = session.ask(vec![record_asked(feed), listed])?;
-    record_in(feed, &answers[0])?;
-    let outline = |row: &Row| decode_outline(stamp_at(row, 0)?, column(row, 1)?);
-    answers[1].iter().map(outline).collect()
 }
 
 /// The ids of the items behind keys.

@@ -21,11 +21,11 @@ use crate::{
         stamp::Stamp,
     },
     store::{
-        HostPause, Outlined, Snapshot, StoreError, Witnessed,
+        HostPause, Snapshot, StoreError, Witnessed,
         plan::Held,
         stored::{
             damaged, decode,
-            item::{decode_item, decode_outline, item_header, plain_bytes},
+            item::{decode_item, item_header, plain_bytes},
         },
     },
 };
@@ -217,24 +217,6 @@ pub(super) fn host_pauses(
         pauses.push((host.value().to_owned(), pause_of(pause.value())));
     }
     Ok(pauses)
-}
-
-/// The items after a T, without their contents.
-pub(super) fn outline(
-    source: &impl TableSource,
-    feed: FeedNo,
-    after: Option<Stamp>,
-    max: usize,
-) -> Result<Vec<Outlined>, StoreError> {
-    record(source, feed)?;
-    let after = after.map(|t| stamp_key(feed, t));
-    let items = source.table(ITEMS)?;
-    let rows = items.rows_after(&feed_key(feed), after)?.take(max);
-    rows.map(|row| {
-        let (key, value) = row?;
-        decode_outline(stamp_of(key.value()), value.value())
-    })
-    .collect()
 }
 
 /// The ids of the items behind keys.

@@ -4,7 +4,7 @@
 
 use super::{
     StoredKind, append, damaged, packing, read,
-    table::{Fields, stored_enums, stored_newtypes, stored_structs},
+    table::{stored_enums, stored_newtypes, stored_structs},
 };
 use crate::{
     feed::{
@@ -12,10 +12,8 @@ use crate::{
         item_cap::escaped_bytes,
         stamp::Stamp,
     },
-    store::{Outlined, StoreError},
+    store::StoreError,
 };
-use everfeed_adapters::Date;
-use minicbor::{Decoder, decode};
 use std::borrow::Cow;
 
 impl StoredKind for Item {
@@ -112,71 +110,6 @@ pub(in crate::store) fn item_header(bytes: &[u8]) -> Result<ItemHeader, StoreErr
         created,
         gone: header[19] != 0,
     })
-}
-
-/// Reads the outline of an item; its content is passed over but for its dates.
-pub(in crate::store) fn decode_outline(t: Stamp, bytes: &[u8]) -> Result<Outlined, StoreError> {
-    let ItemHeader { id, created, gone } = item_header(bytes)?;
-    let value = value(bytes)?;
-    let outlined = StoredOutline::take(&mut Decoder::new(&value));
-    let broken = |error| damaged(format!("item {id} cannot be read: {error}"));
-    let StoredOutline {
-        published_us,
-        updated_us,
-        tombstone_count,
-    } = outlined.map_err(broken)?;
-    Ok(Outlined {
-        id,
-        modified: t,
-        created,
-        published_us,
-        updated_us,
-        is_gone: gone,
-        tombstone_count,
-    })
-}
-
-/// The fields of an item that its outline needs.
-struct StoredOutline {
-    published_us: Option<i64>,
-    updated_us: Option<i64>,
-    tombstone_count: u8,
-}
-
-/// Fields of an item before `published_us`, which `content` and `tombstone_count` follow, in the
-/// order of its table.
-const BEFORE_PUBLISHED: usize = 5;
-/// Fields of an entry before `updated`.
-const BEFORE_UPDATED: usize = 10;
-
-impl StoredOutline {
-    fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
-        let mut fields = Fields::begin(input, usize::MAX)?;
-        fields.pass_over(input, BEFORE_PUBLISHED)?;
-        let published_us = fields.next(input, "published_us")?;
-        fields.begin_next("content")?;
-        let updated_us = updated_us(input)?;
-        let tombstone_count = fields.next(input, "tombstone_count")?;
-        Ok(Self {
-            published_us,
-            updated_us,
-            tombstone_count,
-        })
-    }
-}
-
-/// The date of the last change of an item, read of its content.
-fn updated_us(input: &mut Decoder<'_>) -> Result<Option<i64>, decode::Error> {
-    let (variant, mut content) = Fields::of_variant(input)?;
-    if variant != 0 {
-        content.pass_over(input, usize::MAX)?;
-        return Ok(None);
-    }
-    let mut entry = Fields::begin(input, usize::MAX)?;
-    entry.pass_over(input, BEFORE_UPDATED)?;
-    let updated: Option<Date> = entry.next(input, "updated")?;
-    entry.pass_over(input, usize::MAX)?;
-    Ok(updated.and_then(|date| date.at_us))
 }
 
 /// Reads an item back and holds it against its header and the T under which it stands.

@@ -21,7 +21,6 @@ use crate::{
 };
 use minicbor::{Decoder, decode};
 use std::sync::Arc;
-use url::form_urlencoded;
 
 impl StoredKind for Subscription {
     const NAME: &'static str = "subscription";
@@ -65,22 +64,12 @@ stored_enums! {
 impl Stored for Arc<FilterTerms> {
     fn put(&self, out: &mut Out) -> Written {
         let filter = Filter::Terms(self.clone());
-        let mut spelling = form_urlencoded::Serializer::new(String::new());
-        spelling.extend_pairs(filter.spelling());
-        out.str(&spelling.finish()).map(drop)
+        out.str(&filter.query()).map(drop)
     }
 
     fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
         let spelling = input.str()?;
-        let mut values = [const { String::new() }; Filter::NAMES.len()];
-        for (name, value) in form_urlencoded::parse(spelling.as_bytes()) {
-            let at = Filter::NAMES.iter().position(|known| *known == name);
-            let at = at.ok_or_else(|| {
-                decode::Error::message("a filter has a parameter that is unknown here")
-            })?;
-            values[at] = value.into_owned();
-        }
-        match Filter::of(values.each_ref().map(String::as_str)) {
+        match Filter::spelt(spelling) {
             Ok(Filter::Terms(terms)) => Ok(terms),
             Ok(Filter::All | Filter::Live) => Ok(Self::default()),
             Err(bad) => Err(decode::Error::message(bad)),

@@ -140,24 +140,6 @@ impl Fields {
         T::missing().ok_or_else(|| decode::Error::message(format!("the field {name} is missing")))
     }
 
-    /// Begins with a field that the caller reads by itself.
-    pub(super) fn begin_next(&mut self, name: &str) -> Result<(), decode::Error> {
-        let missing = || decode::Error::message(format!("the field {name} is missing"));
-        self.left = self.left.checked_sub(1).ok_or_else(missing)?;
-        Ok(())
-    }
-
-    /// Passes over the next fields without reading them.
-    pub(super) fn pass_over(
-        &mut self,
-        input: &mut Decoder<'_>,
-        count: usize,
-    ) -> Result<(), decode::Error> {
-        let there = count.min(self.left);
-        self.left -= there;
-        (0..there).try_for_each(|_| input.skip())
-    }
-
     /// Refuses a variant with more fields than are known.
     pub(super) fn end(self) -> Result<(), decode::Error> {
         match self.left {

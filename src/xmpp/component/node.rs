@@ -52,7 +52,7 @@ impl Node {
                 }
                 continue;
             }
-            if !Query::NAMES.contains(&&*key) {
+            if !Query::names().any(|name| name == key) {
                 return Err(StanzaError::ITEM_NOT_FOUND);
             }
             rest.append_pair(&key, &value);

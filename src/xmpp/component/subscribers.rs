@@ -117,6 +117,12 @@ struct Table {
 type Key = (String, String);
 
 impl Table {
+    /// The subscriptions of these numbers that are still there.
+    fn those<'n>(&self, numbers: impl IntoIterator<Item = &'n SubscriptionNo>) -> Vec<Subscriber> {
+        let numbers = numbers.into_iter();
+        numbers.filter_map(|no| self.all.get(no).cloned()).collect()
+    }
+
     fn insert(&mut self, subscriber: Subscriber) {
         let no = subscriber.no;
         self.by_key.insert(key_of(&subscriber), Some(no));
@@ -347,10 +353,7 @@ impl Subscribers {
     /// The subscriptions of a bare address and of its resources, in the order of their making.
     pub(super) fn of_bare(&self, bare: &str) -> Vec<Subscriber> {
         let table = self.lock();
-        let numbers = table.by_bare.get(bare).into_iter().flatten();
-        let mut found: Vec<_> = numbers
-            .filter_map(|no| table.all.get(no).cloned())
-            .collect();
+        let mut found = table.those(table.by_bare.get(bare).into_iter().flatten());
         found.sort_by_key(|subscriber| subscriber.no);
         found
     }
@@ -380,8 +383,7 @@ impl Subscribers {
     pub(super) fn take_retried(&self) -> Vec<Subscriber> {
         let mut table = self.lock();
         let retried = std::mem::take(&mut table.retried);
-        let known = retried.iter();
-        known.filter_map(|no| table.all.get(no).cloned()).collect()
+        table.those(&retried)
     }
 
     /// The number of subscriptions to a node.
@@ -418,21 +420,14 @@ impl Subscribers {
     /// The subscriptions of a feed, by number.
     pub(super) fn of_feed(&self, feed: FeedNo) -> Vec<Subscriber> {
         let table = self.lock();
-        let numbers = table.by_feed.get(&feed).into_iter().flatten();
-        let mut found: Vec<_> = numbers
-            .filter_map(|no| table.all.get(no).cloned())
-            .collect();
+        let mut found = table.those(table.by_feed.get(&feed).into_iter().flatten());
         found.sort_by_key(|subscriber| subscriber.no);
         found
     }
 
     /// The subscriptions of these numbers that are still there.
     pub(super) fn those(&self, numbers: &[SubscriptionNo]) -> Vec<Subscriber> {
-        let table = self.lock();
-        numbers
-            .iter()
-            .filter_map(|no| table.all.get(no).cloned())
-            .collect()
+        self.lock().those(numbers)
     }
 
     /// Changes a subscription in memory.

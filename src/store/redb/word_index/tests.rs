@@ -60,7 +60,7 @@ fn indexed(rig: Rig) -> (Vec<Segment>, Vec<Stamp>) {
 }
 
 fn found(word: &str, order: Order) -> PageQuery {
-    let filter = Filter::of([word, "", "", "", "", ""]).unwrap();
+    let filter = Filter::of(&[("q", word)]).unwrap();
     PageQuery {
         filter,
         ..all(FeedNo(1), order)

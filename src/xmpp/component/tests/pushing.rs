@@ -191,7 +191,7 @@ async fn who_gets_another_part_is_told_to_begin_anew() {
     rig.change((1..).zip(titles).map(|(n, it)| add_titled(n, it)).collect())
         .await;
     rig.know(accounts());
-    let open = Filter::of(["open", "", "", "", "", ""]).unwrap();
+    let open = Filter::of(&[("q", "open")]).unwrap();
     rig.show(&[
         rule("bob", Filter::All),
         rule("xmpp:*@jabber.example", open),
@@ -235,7 +235,7 @@ async fn a_part_without_posts_says_so_with_its_first() {
     rig.change(vec![add_titled(1, "open"), add_titled(2, "closed")])
         .await;
     rig.know(accounts());
-    let open = Filter::of(["open", "", "", "", "", ""]).unwrap();
+    let open = Filter::of(&[("q", "open")]).unwrap();
     rig.show(&[
         rule("bob", Filter::All),
         rule("xmpp:*@jabber.example", open),
@@ -262,7 +262,7 @@ async fn after_much_in_another_part_the_newest_alone_says_so() {
     rig.change((1..=150).map(|n| add_titled(n, "open")).collect())
         .await;
     rig.know(accounts());
-    let open = Filter::of(["open", "", "", "", "", ""]).unwrap();
+    let open = Filter::of(&[("q", "open")]).unwrap();
     rig.show(&[
         rule("bob", Filter::All),
         rule("xmpp:*@jabber.example", open),

@@ -343,7 +343,7 @@ async fn a_reader_of_a_part_sees_its_items_alone() {
         access: AccessSettings::Named([name.to_owned()].into()),
         filter,
     };
-    let open = Filter::of(["open", "", "", "", "", ""]).unwrap();
+    let open = Filter::of(&[("q", "open")]).unwrap();
     rig.show(&[rule("bob", Filter::All), rule("xmpp:me@x.example", open)]);
     let mut ids = async |jid: &str| {
         let answer = rig

@@ -1,7 +1,7 @@
-//! Survivors that kept their order: the longest rising run of old places, in N log N.
+//! What kept its order among places: the longest rising run, in N log N.
 
 /// The indices of a longest strictly rising subsequence, rising themselves.
-pub(super) fn longest_rise(places: &[usize]) -> Vec<usize> {
+pub(super) fn longest_rise<T: Ord>(places: &[T]) -> Vec<usize> {
     // `ends[n]` is the index at which the rise of length n + 1 with the lowest end so far ends.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(places.len());
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn what_was_bumped_is_not_in_the_rise() {
-        assert_eq!(longest_rise(&[]), [0; 0]);
+        assert_eq!(longest_rise::<usize>(&[]), [0; 0]);
         assert_eq!(longest_rise(&[0, 1, 2]), [0, 1, 2]);
         assert_eq!(longest_rise(&[7, 0, 1, 2]), [1, 2, 3], "bumped to the top");
         assert_eq!(
