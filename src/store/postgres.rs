@@ -33,6 +33,7 @@ use crate::{
 use connections::{CONNECTIONS_MAX, Connections};
 pub use database::DatabaseTime;
 use database::{Database, DatabaseWriting};
+use fault::DatabaseFault;
 use node_keeper::NodeKeeper;
 use node_seat::NodeSeat;
 pub(super) use row_moves::DatabaseEnd;
@@ -381,12 +382,23 @@ impl Drop for Postgres {
     }
 }
 
-/// Makes the tables, or brings them up to date.
+/// Times that a migration is begun at most.
+const MIGRATIONS_MAX: u32 = 6;
+
+/// Makes the tables, or brings them up to date. Where another everfeed changes the store meanwhile,
+/// each of the two may hold what the other one waits for. Then one of them begins again.
 fn migrate(database: &Database) -> Result<(), StoreError> {
-    let migrating = database.session("BEGIN ISOLATION LEVEL READ COMMITTED", None)?;
-    let migrated = schema::migrate(&migrating);
-    migrating.end(migrated.is_ok());
-    migrated
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let migrating = database.session("BEGIN ISOLATION LEVEL READ COMMITTED", None)?;
+        let migrated = schema::migrate(&migrating);
+        let has_crossed = migrating.fault() == Some(DatabaseFault::Crossed);
+        migrating.end(migrated.is_ok());
+        if migrated.is_ok() || !has_crossed || tries == MIGRATIONS_MAX {
+            return migrated;
+        }
+    }
 }
 
 impl Watched for Postgres {

@@ -210,7 +210,7 @@ impl PostgresServer {
     }
 
     /// The same; `None` where it fails.
-    fn try_ask(&self, sql: &str) -> Option<String> {
+    pub fn try_ask(&self, sql: &str) -> Option<String> {
         let output = Command::new(programs().join("psql"))
             .args(["-X", "-A", "-t", "-U", "everfeed", "-d", "postgres", "-h"])
             .arg(&self.folder)

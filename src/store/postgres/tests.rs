@@ -218,6 +218,39 @@ async fn tables_of_others_and_of_newer_everfeeds_are_refused() {
     check_refused(&database, "not everfeed's");
 }
 
+#[tokio::test]
+async fn a_migration_that_meets_a_change_crosswise_is_begun_again() {
+    let server = PostgresServer::start();
+    let database = DatabaseUrl::new(server.url());
+    drop(open(&database, clock()).unwrap());
+    // Tables of before the last migration.
+    server.ask(
+        "DROP TABLE sealed; DELETE FROM meta WHERE name = 'sealed'; \
+         UPDATE meta SET number = 2 WHERE name = 'schema'",
+    );
+    let held = database.clone();
+    // It has what the migration waits for, and then waits for what the migration has.
+    let crossing = thread::spawn(move || {
+        execute(
+            &held,
+            "BEGIN; INSERT INTO meta (name) VALUES ('sealed'); SELECT pg_sleep(0.5); \
+             UPDATE meta SET number = number WHERE name = 'epoch'; ROLLBACK",
+        );
+    });
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    until("the change is under way", async || {
+        server.ask(sleeps) == "1"
+    })
+    .await;
+    let store = open(&database, clock()).unwrap();
+    crossing.join().unwrap();
+    store.register("blog", NAMESPACE).await.unwrap();
+    assert_eq!(
+        server.ask("SELECT number FROM meta WHERE name = 'schema'"),
+        "3"
+    );
+}
+
 #[test]
 fn what_is_wrong_with_a_connection_is_said_without_secrets() {
     let server = PostgresServer::start();

@@ -19,6 +19,9 @@ use testkit::{
 };
 use tokio::task::spawn_blocking;
 
+/// Times that tables are tried to be changed.
+const MIGRATIONS_MAX: usize = 6;
+
 /// Processes on the database.
 pub(crate) const NODES: usize = 3;
 
@@ -85,6 +88,13 @@ impl Cluster {
     /// The answer of the database to a statement.
     pub(crate) fn ask(&self, sql: &str) -> String {
         self.server.lock().unwrap().ask(sql)
+    }
+
+    /// Changes the tables as a newer everfeed does: where nodes hold what it waits for, it begins again.
+    pub(crate) fn migrate(&self, sql: &str) {
+        let server = self.server.lock().unwrap();
+        let is_done = (0..MIGRATIONS_MAX).any(|_| server.try_ask(sql).is_some());
+        assert!(is_done, "{sql}");
     }
 
     /// Does this to the database.

@@ -41,7 +41,7 @@ async fn a_newer_everfeed_that_only_adds_runs_beside_this_one_and_no_other_does(
     world.subscribe().await;
     world.is_polled().await;
 
-    world.cluster.ask(EXPANDS);
+    world.cluster.migrate(EXPANDS);
     world.is_polled().await;
     let works = worker(&world.blogs);
     let node = &mut world.cluster.nodes[works];
@@ -57,7 +57,7 @@ async fn a_newer_everfeed_that_only_adds_runs_beside_this_one_and_no_other_does(
     let logs = world.cluster.logs();
     assert!(!logs.contains("ERROR"), "{logs}");
 
-    world.cluster.ask(CONTRACTS);
+    world.cluster.migrate(CONTRACTS);
     let before = world.cluster.ask(REVISIONS);
     for (no, node) in world.cluster.nodes.iter().enumerate() {
         until("each node says that it cannot go on", async || {
