@@ -1,4 +1,4 @@
-//! What kept its order among places: the longest rising run, in N log N.
+//! Longest rising run of places, in N log N: those that kept their order.
 
 /// The indices of a longest strictly rising subsequence, rising themselves.
 pub(super) fn longest_rise<T: Ord>(places: &[T]) -> Vec<usize> {
