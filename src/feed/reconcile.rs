@@ -24,9 +24,9 @@ mod bind;
 
 mod witnesses;
 
-mod likeness;
+mod same_post;
 
-mod kinship;
+mod changed_url;
 
 mod rename;
 
@@ -48,6 +48,7 @@ mod difference;
 
 mod figures;
 
+pub use changed_url::KinshipSigns;
 pub use churn::{MovedStretch, MovingEntry, PartMoves, RestlessPart};
 pub use correction::{Agreement, Correction};
 pub use decide::{
@@ -56,7 +57,6 @@ pub use decide::{
 };
 pub use difference::EntryPart;
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
-pub use kinship::KinshipSigns;
 pub use observe::observe;
 pub use rename::join;
 pub use unshown_dates::{unshown, unshown_dates};

@@ -4,7 +4,7 @@
 
 use super::{
     Change, Decisions, Known, ParsedEntry, PutKind,
-    likeness::{Likeness, SchemeChange, Word},
+    same_post::{Likeness, SchemeChange, Word},
 };
 use crate::feed::{
     item::{Item, ItemId, KeyHash, Witnesses},
