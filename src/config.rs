@@ -29,6 +29,8 @@ mod parts;
 
 mod registered;
 
+mod beside_registry;
+
 mod keys;
 
 mod key_table;
@@ -260,20 +262,33 @@ impl Config {
             .into_iter()
             .chain(beside(&mut config))
             .for_each(|problem| reading.take_over(problem));
-        if feeds.is_empty() && sites.is_empty() {
-            lack_any_feed(&mut reading);
-        }
         problems::of_sites(&sites, &config.server, &mut reading);
-        let feeds = join_feeds_of_sites(&sites, feeds, &config.server.public_url);
-        problems::of_listed_feeds(&sites, &feeds, &mut reading);
-        problems::of_feeds(&feeds, &sites, &config.platforms.profiles(), &mut reading);
-        problems::of_groups(&groups, &feeds, &sites, &mut reading);
-        problems::of_webhooks(&config.webhook, (&feeds, &groups, &sites), &mut reading);
+        let feeds = config.join_listed(feeds, &groups, &sites, &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.group = groups.into_iter().map(|(_, group)| group).collect();
         config.site = sites.into_iter().map(|(_, site)| site).collect();
         config.lacking = reading.take_lacking();
         (config, reading.into_mistakes())
+    }
+
+    /// Joins the feeds of sites to these, and checks all that is listed beside each other. Each has
+    /// the path of its keys.
+    fn join_listed(
+        &self,
+        feeds: Vec<(String, FeedSettings)>,
+        groups: &[(String, GroupSettings)],
+        sites: &[(String, SiteSettings)],
+        reading: &mut ConfigReading<'_>,
+    ) -> Vec<(String, FeedSettings)> {
+        if feeds.is_empty() && sites.is_empty() {
+            lack_any_feed(reading);
+        }
+        let feeds = join_feeds_of_sites(sites, feeds, &self.server.public_url);
+        problems::of_listed_feeds(sites, &feeds, reading);
+        problems::of_feeds(&feeds, sites, &self.platforms.profiles(), reading);
+        problems::of_groups(groups, &feeds, sites, reading);
+        problems::of_webhooks(&self.webhook, &feeds, groups, sites, reading);
+        feeds
     }
 
     /// The URL by which publishers find out who asks.

@@ -348,17 +348,12 @@ pub(super) fn of_feeds(
     }
 }
 
-/// The tables of a list, each with its path.
-type Listed<'a, T> = &'a [(String, T)];
-
 /// Everything that cannot be meant in the webhooks, for these feeds, groups and sites.
 pub(super) fn of_webhooks(
     webhooks: &[WebhookSettings],
-    (feeds, groups, sites): (
-        Listed<'_, FeedSettings>,
-        Listed<'_, GroupSettings>,
-        Listed<'_, SiteSettings>,
-    ),
+    feeds: &[(String, FeedSettings)],
+    groups: &[(String, GroupSettings)],
+    sites: &[(String, SiteSettings)],
     reading: &mut ConfigReading<'_>,
 ) {
     if webhooks.len() > WEBHOOKS_MAX {

@@ -1,18 +1,16 @@
-//! Feeds of the registry: how the text of one is read, with the keys and the errors of `[[feed]]`,
-//! and how they stand beside the feeds of the file; not where entries are kept.
+//! Feeds of the registry: how the text of one is read, with the keys and the errors of `[[feed]]`;
+//! not which of them can stand [beside the feeds of the file](super::beside_registry), nor where
+//! entries are kept.
 
-use super::{
-    Config, ConfigError, config_text::ConfigText, join_feeds_of_sites, lack_any_feed, problems,
-    typed::ConfigReading,
-};
+use super::{config_text::ConfigText, typed::ConfigReading};
 use crate::{
-    catalog::{FeedSettings, GroupSettings, RegistryNames, SiteSettings},
+    catalog::{FeedSettings, RegistryNames},
     setting::{RefusedSetting, quoted},
 };
 use everfeed_adapters::platforms::Platforms;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 use toml::{Table, Value};
@@ -175,96 +173,9 @@ impl Registered {
     }
 
     /// True where a feed that a file lacks may be one of the entries that cannot be read.
-    fn may_have(&self, name: &str) -> bool {
+    pub(super) fn may_have(&self, name: &str) -> bool {
         let is_any = name.is_empty() || name.contains(':');
         self.names.unread.contains_key(name) || (is_any && !self.names.unread.is_empty())
-    }
-}
-
-impl Config {
-    // Decides: Which feeds of the registry cannot stand beside those of the file?
-    /// The configuration with the feeds of the registry among its own. Refused where a name is in
-    /// both, or where one could not stand beside another in one file. Errors name `file`.
-    pub fn with_registered(
-        self,
-        registered: &Registered,
-        file: &Path,
-    ) -> Result<Self, ConfigError> {
-        if registered.feeds.is_empty() && self.lacking.is_empty() {
-            return Ok(self);
-        }
-        let (joined, problems) = self.beside(registered);
-        if problems.is_empty() {
-            return Ok(joined);
-        }
-        Err(ConfigError::of(file, problems))
-    }
-
-    /// The same, with every problem that the two have beside each other.
-    pub fn beside(mut self, registered: &Registered) -> (Self, Vec<RefusedSetting>) {
-        let mut reading = ConfigReading::new(ConfigText::of_table(Table::new()));
-        let lacking = std::mem::take(&mut self.lacking);
-        // Sites give theirs anew: an entry may be the feed at one of their addresses.
-        let mut feeds = std::mem::take(&mut self.feed);
-        feeds.retain(|feed| !feed.is_called_by_site());
-        let in_file = feeds.iter().map(|feed| &feed.name);
-        let in_file: BTreeSet<String> = in_file
-            .chain(self.group.iter().map(|group| &group.name))
-            .cloned()
-            .collect();
-        for feed in registered.feeds.values() {
-            if !in_file.contains(&feed.name) {
-                feeds.push(feed.clone());
-                continue;
-            }
-            let name = &feed.name;
-            let wanted = format!(
-                "the registry has a feed of this name, too. Take it out of the file, or run `everfeed feeds remove {name}`"
-            );
-            reading.refuse(&format!("feed.{name}.name"), quoted(name), wanted);
-        }
-        let sites: Vec<(String, SiteSettings)> = self
-            .site
-            .iter()
-            .cloned()
-            .enumerate()
-            .map(|(no, site)| (format!("site[{no}]"), site))
-            .collect();
-        let groups: Vec<(String, GroupSettings)> = self
-            .group
-            .iter()
-            .cloned()
-            .map(|group| (format!("group.{}", group.name), group))
-            .collect();
-        let feeds: Vec<(String, FeedSettings)> = feeds
-            .into_iter()
-            .map(|feed| (format!("feed.{}", feed.name), feed))
-            .collect();
-        if feeds.is_empty() && sites.is_empty() {
-            lack_any_feed(&mut reading);
-        }
-        let feeds = join_feeds_of_sites(&sites, feeds, &self.server.public_url);
-        problems::of_listed_feeds(&sites, &feeds, &mut reading);
-        problems::of_feeds(&feeds, &sites, &self.platforms.profiles(), &mut reading);
-        problems::of_groups(&groups, &feeds, &sites, &mut reading);
-        problems::of_webhooks(&self.webhook, (&feeds, &groups, &sites), &mut reading);
-        let still = reading.take_lacking().into_iter();
-        let still = still.filter(|lacks| !registered.may_have(&lacks.name));
-        // What was read of the file knows its lines.
-        let told = still.map(|lacks| {
-            let known = lacking
-                .iter()
-                .find(|known| known.mistake.key == lacks.mistake.key);
-            known.map_or(lacks.mistake, |known| known.mistake.clone())
-        });
-        let told: Vec<RefusedSetting> = told.collect();
-        self.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
-        (self, [reading.into_mistakes(), told].concat())
-    }
-
-    /// True for a file that names feeds which it lacks.
-    pub fn lacks_feeds(&self) -> bool {
-        !self.lacking.is_empty()
     }
 }
 
@@ -321,43 +232,5 @@ mod tests {
         check("d", "as in the path");
         check("e", "JSON");
         check("f", "feed `a` of the registry has the same ids");
-    }
-
-    #[test]
-    fn what_a_file_lacks_may_be_registered_and_keeps_its_line() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("ever.toml");
-        let load = |text: &str| {
-            std::fs::write(&file, text).unwrap();
-            Config::load(&file, []).unwrap()
-        };
-        let told = |text: &str, entries: &[(&str, &str)]| {
-            let joined = load(text).with_registered(&registered(entries), &file);
-            joined
-                .map(|config| config.feed.len())
-                .map_err(|error| error.to_string())
-        };
-        let group = "[[group]]\nname = \"g\"\nmembers = [\n\"a\",\n\"category:c\"]\n";
-        let a = ("a", "{\"url\":\"http://x/a\",\"categories\":[\"c\"]}");
-        let b = ("b", "{\"url\":\"http://x/b\"}");
-        let broken = ("z", "{");
-        assert_eq!(told("", &[b]), Ok(1));
-        assert_eq!(told("", &[broken]), Ok(0), "another may be the one");
-        assert!(told("", &[]).unwrap_err().contains("found no feed"));
-        assert_eq!(told(group, &[a]), Ok(1));
-        let refused = told(group, &[b]).unwrap_err();
-        assert_eq!(refused.lines().count(), 2, "{refused}");
-        let first = "ever.toml: line 4: group.g.members[0]: found \"a\"; no feed has this name";
-        assert!(refused.contains(first), "{refused}");
-        // The category may be that of the broken one; the name is not.
-        let refused = told(group, &[b, broken]).unwrap_err();
-        assert!(
-            refused.lines().count() == 1 && refused.contains("[0]"),
-            "{refused}"
-        );
-        let both = "[[feed]]\nname = \"a\"\nurl = \"http://y/\"\n";
-        assert!(told(both, &[a]).unwrap_err().contains("feeds remove a"));
-        let same_ids = "[[feed]]\nname = \"one\"\nurl = \"http://x/a\"\n";
-        assert!(told(same_ids, &[a]).unwrap_err().contains("same namespace"));
     }
 }
