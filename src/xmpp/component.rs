@@ -30,6 +30,7 @@ mod disco;
 mod element;
 mod fault;
 mod frames;
+mod lease;
 mod node;
 mod notice;
 mod ns;

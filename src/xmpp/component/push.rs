@@ -2,10 +2,11 @@
 //! stream and something to send; not how a message is written, and not who may subscribe.
 
 use super::{
+    lease::LOOK_SECS,
     notice::{self, Envelope, PushHeaders},
     shown::{ShownItem, ShownPages, Wanted},
     stream::{self, Outbox, StreamGone},
-    subscribers::{Ending, LOOK_SECS, Subscriber, Subscribers},
+    subscribers::{Ending, Subscriber, Subscribers},
 };
 use crate::{
     catalog::{CatalogSnapshot, ReadGate},

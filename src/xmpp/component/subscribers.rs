@@ -1,7 +1,13 @@
 //! Subscriptions of addresses of XMPP, in memory and in the store: how they are made, found, renewed
 //! and ended; not what is pushed to them.
 
-use super::{fault::of_store, node::Node, stanza::Failure, stanza_error::StanzaError};
+use super::{
+    fault::of_store,
+    lease::{AddressLease, LeaseLook, LeaseStep, lease_secs},
+    node::Node,
+    stanza::Failure,
+    stanza_error::StanzaError,
+};
 use crate::{
     feed::{filter::Filter, order::Order, record::FeedNo, stamp::Stamp, view::View},
     locks::lock,
@@ -23,25 +29,6 @@ use std::{
 use tokio::sync::Notify as Bell;
 use tracing::{info, warn};
 
-/// Seconds of the lease of an address with a resource, which is asked before its end if it is
-/// there.
-pub(super) const FULL_LEASE_SECS: u64 = 86_400;
-/// Seconds of the lease of a bare address, which everything that it asks for renews.
-pub(super) const BARE_LEASE_SECS: u64 = 2_592_000;
-/// Seconds before the end of a lease from which on an address with a resource is asked.
-pub(super) const PROBE_SECS: u64 = 3_600;
-/// Seconds between two looks at leases.
-pub(super) const LOOK_SECS: u64 = 60;
-/// Looks at a lease that is about to end, each while there is a stream, before it does: an hour in
-/// which an address can answer.
-// Limit: they are counted since the start, and anew after an outage. Where either comes every hour,
-// a subscription that nobody answers for stays.
-const LOOKS_MAX: u32 = 60;
-/// An address with a resource is asked with each of so many of them.
-const LOOKS_PER_QUESTION: u32 = 10;
-/// Seconds without a look, because there was no stream or the machine slept, after which leases
-/// have their looks anew.
-const OUTAGE_SECS: u64 = 10 * LOOK_SECS;
 /// Messages in a row that may come back before a subscription ends.
 const BOUNCES_MAX: u32 = 20;
 
@@ -64,7 +51,7 @@ pub(super) struct Subscriber {
     pub(super) saved: Option<String>,
     /// The cursor up to which a filter hid everything behind that.
     pub(super) looked: Option<String>,
-    pub(super) lease_until: Stamp,
+    pub(super) lease: AddressLease,
     /// The last T of its feed when it was last sent everything.
     pub(super) through: Option<Stamp>,
     /// Time at which something was last written to it, since the start.
@@ -72,8 +59,6 @@ pub(super) struct Subscriber {
     /// The last message that came back, and when, until it is heard of again.
     pub(super) bounced: Option<(Failure, Stamp)>,
     bounces: u32,
-    /// Looks at its lease since it is about to end.
-    looks: u32,
 }
 
 /// Bounds on subscriptions.
@@ -509,64 +494,43 @@ impl Subscribers {
             .collect()
     }
 
-    // Decides: How long does a subscription over XMPP last?
-    /// Renews the leases of addresses that were seen since the last look, and tells which leases
-    /// are over and which addresses are to be asked if they are there. Without a stream none ends:
-    /// nobody could be asked, or ask.
+    /// Looks at all leases: renews those of addresses that were seen since the last look, and tells
+    /// which are over, and which addresses are to be asked if they are there.
     pub(super) async fn keep_leases(&self, now: Stamp, has_stream: bool) -> Leases {
-        let (mut leases, mut renewed) = (Leases::default(), Vec::new());
-        {
-            let mut table = self.lock();
-            let Table {
-                all,
-                seen,
-                looked_at,
-                ..
-            } = &mut *table;
-            let was_away = looked_at.is_none_or(|at| now.secs_since(at) > OUTAGE_SECS);
-            if has_stream {
-                *looked_at = Some(now);
-            }
-            for subscriber in all.values_mut() {
-                let secs = lease_secs(&subscriber.jid);
-                let is_seen = if subscriber.jid.is_full() {
-                    seen.contains(subscriber.jid.as_str())
-                } else {
-                    seen.contains(subscriber.jid.to_bare().as_str())
-                };
-                let left = subscriber.lease_until.secs_since(now);
-                if is_seen {
-                    (subscriber.bounces, subscriber.bounced) = (0, None);
-                }
-                if is_seen && left < secs - secs / 30 {
-                    (subscriber.lease_until, subscriber.looks) = (now.plus_secs(secs), 0);
-                    renewed.push(subscriber.no);
-                    continue;
-                }
-                let is_asked = subscriber.jid.is_full();
-                let ends_within = if is_asked { PROBE_SECS } else { 1 };
-                if !has_stream || left >= ends_within {
-                    continue;
-                }
-                if was_away {
-                    // Clients come back a little later than their server: none is asked at once.
-                    subscriber.looks = 1;
-                }
-                if left == 0 && subscriber.looks >= LOOKS_MAX {
-                    leases.over.push(subscriber.clone());
-                } else if is_asked && subscriber.looks.is_multiple_of(LOOKS_PER_QUESTION) {
-                    leases.to_ask.push(subscriber.clone());
-                }
-                subscriber.looks = subscriber.looks.saturating_add(1);
-            }
-            seen.clear();
-        }
+        let (leases, renewed) = self.look_at_leases(now, has_stream);
         for no in renewed {
             if let Err(error) = self.renew(no, now).await {
                 warn!("The lease of an address of XMPP could not be saved: {error}");
             }
         }
         leases
+    }
+
+    fn look_at_leases(&self, now: Stamp, has_stream: bool) -> (Leases, Vec<SubscriptionNo>) {
+        let mut table = self.lock();
+        let look = LeaseLook::new(now, has_stream, table.looked_at);
+        if has_stream {
+            table.looked_at = Some(now);
+        }
+        let seen = std::mem::take(&mut table.seen);
+        let (mut leases, mut renewed) = (Leases::default(), Vec::new());
+        for subscriber in table.all.values_mut() {
+            let is_seen = if subscriber.jid.is_full() {
+                seen.contains(subscriber.jid.as_str())
+            } else {
+                seen.contains(subscriber.jid.to_bare().as_str())
+            };
+            if is_seen {
+                (subscriber.bounces, subscriber.bounced) = (0, None);
+            }
+            match subscriber.lease.look(&subscriber.jid, is_seen, &look) {
+                LeaseStep::Stays => {}
+                LeaseStep::Renewed => renewed.push(subscriber.no),
+                LeaseStep::Asked => leases.to_ask.push(subscriber.clone()),
+                LeaseStep::Over => leases.over.push(subscriber.clone()),
+            }
+        }
+        (leases, renewed)
     }
 
     async fn renew(&self, no: SubscriptionNo, now: Stamp) -> Result<(), StoreError> {
@@ -639,14 +603,6 @@ pub(super) struct Leases {
     pub(super) to_ask: Vec<Subscriber>,
 }
 
-fn lease_secs(jid: &Jid) -> u64 {
-    if jid.is_full() {
-        FULL_LEASE_SECS
-    } else {
-        BARE_LEASE_SECS
-    }
-}
-
 /// A stored subscription; `None` for one without a lease, and for one that names nothing any more.
 fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Option<Subscriber> {
     let lease = sub.lease?;
@@ -662,11 +618,10 @@ fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Optio
         acked: progress.acked.clone(),
         saved: progress.acked.clone(),
         looked: progress.scanned.clone(),
-        lease_until: lease.until,
+        lease: AddressLease::until(lease.until),
         through: None,
         written_at: None,
         bounced: None,
         bounces: 0,
-        looks: 0,
     })
 }

@@ -9,8 +9,8 @@ use crate::{
         Config,
         component::{
             element::Element,
+            lease::{BARE_LEASE_SECS, FULL_LEASE_SECS},
             ns,
-            subscribers::{BARE_LEASE_SECS, FULL_LEASE_SECS},
         },
     },
 };

@@ -1,0 +1,109 @@
+//! The lease of an address: how long it lasts, when the address is asked if it is there, when it
+//! ends; not how it is stored.
+
+use crate::feed::stamp::Stamp;
+use jid::Jid;
+
+/// Seconds of the lease of an address with a resource, which is asked before its end if it is
+/// there.
+pub(super) const FULL_LEASE_SECS: u64 = 86_400;
+/// Seconds of the lease of a bare address, which everything that it asks for renews.
+pub(super) const BARE_LEASE_SECS: u64 = 2_592_000;
+/// Seconds before the end of a lease from which on an address with a resource is asked.
+const PROBE_SECS: u64 = 3_600;
+/// Part of a lease that has passed before it is renewed: one divided by this.
+const RENEWED_PART: u64 = 30;
+/// Seconds between two looks at leases.
+pub(super) const LOOK_SECS: u64 = 60;
+/// Looks at a lease that is about to end, each while there is a stream, before it does: an hour in
+/// which an address can answer.
+// Limit: they are counted since the start, and anew after an outage. Where either comes every hour,
+// a subscription that nobody answers for stays.
+const LOOKS_MAX: u32 = 60;
+/// An address with a resource is asked with each of so many of them.
+const LOOKS_PER_QUESTION: u32 = 10;
+/// Seconds without a look, because there was no stream or the machine slept, after which leases
+/// have their looks anew.
+const OUTAGE_SECS: u64 = 10 * LOOK_SECS;
+
+/// Seconds of a new lease of an address.
+pub(super) fn lease_secs(jid: &Jid) -> u64 {
+    if jid.is_full() {
+        FULL_LEASE_SECS
+    } else {
+        BARE_LEASE_SECS
+    }
+}
+
+/// A lease.
+#[derive(Clone, Debug)]
+pub(super) struct AddressLease {
+    pub(super) until: Stamp,
+    /// Looks at it since it is about to end.
+    looks: u32,
+}
+
+/// A look at all leases.
+#[derive(Debug)]
+pub(super) struct LeaseLook {
+    now: Stamp,
+    has_stream: bool,
+    was_away: bool,
+}
+
+/// The outcome of a look at one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeaseStep {
+    Stays,
+    Renewed,
+    /// The address is to be asked if it is there.
+    Asked,
+    Over,
+}
+
+impl LeaseLook {
+    /// A look at this time; `last` is that of the last one while there was a stream.
+    pub(super) fn new(now: Stamp, has_stream: bool, last: Option<Stamp>) -> Self {
+        Self {
+            now,
+            has_stream,
+            was_away: last.is_none_or(|at| now.secs_since(at) > OUTAGE_SECS),
+        }
+    }
+}
+
+impl AddressLease {
+    /// A lease that ends then.
+    pub(super) fn until(until: Stamp) -> Self {
+        Self { until, looks: 0 }
+    }
+
+    // Decides: How long does a subscription over XMPP last?
+    /// Looks at the lease of an address, which was seen since the last look or not. Without a stream
+    /// none ends: nobody could be asked, or ask.
+    pub(super) fn look(&mut self, jid: &Jid, is_seen: bool, look: &LeaseLook) -> LeaseStep {
+        let secs = lease_secs(jid);
+        let left = self.until.secs_since(look.now);
+        if is_seen && left < secs - secs / RENEWED_PART {
+            *self = Self::until(look.now.plus_secs(secs));
+            return LeaseStep::Renewed;
+        }
+        let ends_within = if jid.is_full() { PROBE_SECS } else { 1 };
+        if !look.has_stream || left >= ends_within {
+            return LeaseStep::Stays;
+        }
+        if look.was_away {
+            // Clients come back a little later than their server: none is asked at once.
+            self.looks = 1;
+        }
+        let looks = self.looks;
+        self.looks = looks.saturating_add(1);
+        if left == 0 && looks >= LOOKS_MAX {
+            LeaseStep::Over
+        } else if jid.is_full() && looks.is_multiple_of(LOOKS_PER_QUESTION) {
+            LeaseStep::Asked
+        } else {
+            LeaseStep::Stays
+        }
+    }
+}
