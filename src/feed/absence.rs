@@ -378,7 +378,7 @@ impl AbsenceState {
             let is_of_many = missing.basis == SuspectBasis::PageOfMany;
             let check = missing.permalink_check;
             let check = if is_of_many {
-                check.told_of_many(said, self.decides_at(now), now)
+                check.told_as_one_of_many(said, self.decides_at(now), now)
             } else {
                 check.told(said, policy.apart_secs, now)
             };
@@ -386,7 +386,7 @@ impl AbsenceState {
                 matches!(said, CheckResult::Uninformative(_)) && self.has_useless_pages(now);
             let check = if is_vain { check.over() } else { check };
             if is_of_many {
-                memory.told_of_many(at, check, now, &mut outcome);
+                memory.one_of_many_told(at, check, now, &mut outcome);
             } else {
                 missing.permalink_check = check;
                 let missing = *missing;

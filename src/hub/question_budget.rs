@@ -243,19 +243,30 @@ impl Unconfirmed {
         }
     }
 
+    // Decides: How many questions may go unconfirmed?
+    /// The times of the questions that a client caused, oldest first.
+    fn of_client(&self, client: ClientNet) -> impl Iterator<Item = Instant> {
+        self.at
+            .iter()
+            .filter(move |(_, other)| *other == client)
+            .map(|(at, _)| *at)
+    }
+
     /// The time of the question that has to be an hour old before this client may cause another;
     /// `None` when it may now.
     fn full_since(&self, key: &BudgetKey, client: ClientNet) -> Option<Instant> {
         let most = key.questions_max(self.has_confirmed);
-        let mut of_client = self.at.iter().filter(|(_, other)| *other == client);
-        let count = of_client.clone().count();
-        let oldest_of_client = of_client.next().map(|(at, _)| *at);
-        if count >= key.of_client_max(most) {
-            return oldest_of_client;
+        let of_client: Vec<Instant> = self.of_client(client).collect();
+        if of_client.len() >= key.of_client_max(most) {
+            return of_client.first().copied();
         }
-        let is_newcomer = self.has_confirmed && count == 0;
-        let factor = if is_newcomer { NEWCOMERS_FACTOR } else { 1 };
-        if self.at.len() < most * factor {
+        let is_newcomer = self.has_confirmed && of_client.is_empty();
+        let of_all_max = if is_newcomer {
+            most * NEWCOMERS_FACTOR
+        } else {
+            most
+        };
+        if self.at.len() < of_all_max {
             return None;
         }
         self.at.front().map(|(at, _)| *at)

@@ -76,6 +76,7 @@ pub(super) enum PaceKey {
 }
 
 impl PaceKey {
+    // Decides: How fast may a callback or a host be asked questions?
     /// Questions at once, and the time for each from then on. A listener registers for 20 feeds at
     /// once (LEGACY C-4), and an aggregator has a callback for each of its feeds.
     fn pace(&self) -> (u32, Duration) {

@@ -14,6 +14,11 @@ use std::collections::{HashMap, HashSet};
 // Limit: what stands behind them is not missed when it goes.
 const ROWS_MAX: usize = 1000;
 
+/// Items that are missing at once are many where they are more than one in so many of the window,
+/// and more than a few.
+const MANY_SHARE: usize = 5;
+const FEW: usize = 2;
+
 /// Full documents in a row whose order cannot be followed before the window begins anew.
 const UNSTABLE_MAX: u8 = 6;
 
@@ -106,7 +111,7 @@ impl AbsenceState {
             Self::is_of_many(row) && (missed.is_interior || Self::is_told_by_page(row))
         };
         let many = missed.iter().filter(is_held).count();
-        let is_mass = fresh.len() + many > (self.items.len() / 5).max(2);
+        let is_mass = fresh.len() + many > (self.items.len() / MANY_SHARE).max(FEW);
         // A list that says to be whole is believed after a day.
         let is_believed = policy.complete
             && self

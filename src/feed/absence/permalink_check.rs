@@ -169,7 +169,12 @@ impl PermalinkCheck {
     /// if the many are there still; from then on a page that is gone, not found, or another one is
     /// believed at once, because the pages of a sample said so before and the documents have lacked
     /// the item ever since.
-    pub(super) fn told_of_many(self, said: CheckResult, decide_at: Stamp, now: Stamp) -> Self {
+    pub(super) fn told_as_one_of_many(
+        self,
+        said: CheckResult,
+        decide_at: Stamp,
+        now: Stamp,
+    ) -> Self {
         let (finding, next) = match said {
             said if said.is_against() && now >= decide_at => (PageFinding::Gone, NextCheck::Over),
             said if said.is_against() => {

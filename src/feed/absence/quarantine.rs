@@ -62,10 +62,9 @@ impl AbsenceState {
         let mut outcome = AbsenceFindings::default();
         if coverage == Coverage::Unconditional {
             for row in self.items.iter_mut().filter(|row| Self::is_of_many(row)) {
-                row.suspect = row.suspect.map(|missing| Suspect {
-                    audited: true,
-                    ..missing
-                });
+                if let Some(missing) = &mut row.suspect {
+                    missing.audited = true;
+                }
             }
             self.release_if_told(&mut outcome);
         }
@@ -116,45 +115,64 @@ impl AbsenceState {
     // Decides: What becomes of many items that are missing at once?
     /// Takes in the result of a check of one of many, and decides on all as soon as the pages asked
     /// so far allow it.
-    pub(super) fn told_of_many(
+    pub(super) fn one_of_many_told(
         &mut self,
         at: usize,
         check: PermalinkCheck,
         now: Stamp,
         outcome: &mut AbsenceFindings,
     ) {
-        let since = self.quarantined_since.unwrap_or(now);
-        if let Some(missing) = &mut self.items[at].suspect {
-            missing.permalink_check = check;
-            let (missing, id) = (*missing, self.items[at].id);
-            if check.is_gone() {
-                outcome.gone.push((id, Proof::Gone(missing)));
-                self.items.remove(at);
-            }
-        }
-        let of_many = || self.items.iter().filter(|row| Self::is_of_many(row));
-        let checks: Vec<PermalinkCheck> = of_many()
-            .filter_map(|row| row.suspect.map(|missing| missing.permalink_check))
-            .collect();
-        let asked = |check: &&PermalinkCheck| check.asked > 0;
-        let is_sampled = now < since.plus_secs(DECIDE_SECS)
-            && checks.iter().filter(asked).count() >= SAMPLE.min(checks.len());
-        let is_doubted = checks.iter().any(PermalinkCheck::is_doubted) || !outcome.gone.is_empty();
-        let is_open = |check: &PermalinkCheck| check.due().is_some();
-        if is_sampled && !is_doubted && !checks.iter().filter(asked).any(is_open) {
-            // The many are there, or pages say nothing here: the others are not asked for.
-            self.items
-                .iter_mut()
-                .filter(|row| Self::is_of_many(row))
-                .for_each(|row| {
-                    row.suspect = row.suspect.map(|missing| Suspect {
-                        permalink_check: missing.permalink_check.over(),
-                        ..missing
-                    });
-                });
-        }
-        if is_sampled || now >= self.decides_at(now) {
+        self.note_check(at, check, outcome);
+        let is_decision_time = now >= self.decides_at(now);
+        if is_decision_time {
             self.release_if_told(outcome);
+            return;
+        }
+        let asked: Vec<PermalinkCheck> = self.checks_of_many().filter(|it| it.asked > 0).collect();
+        if asked.len() < SAMPLE.min(self.checks_of_many().count()) {
+            return;
+        }
+        let is_open = asked.iter().any(|check| check.due().is_some());
+        let is_doubted =
+            self.checks_of_many().any(|check| check.is_doubted()) || !outcome.gone.is_empty();
+        if !is_open && !is_doubted {
+            // The many are there, or pages say nothing here: the others are not asked for.
+            self.ask_no_more();
+        }
+        self.release_if_told(outcome);
+    }
+
+    /// The result of a check of one of many. A page that is gone ends its item.
+    fn note_check(&mut self, at: usize, check: PermalinkCheck, outcome: &mut AbsenceFindings) {
+        let row = &mut self.items[at];
+        let Some(missing) = &mut row.suspect else {
+            return;
+        };
+        missing.permalink_check = check;
+        if check.is_gone() {
+            outcome.gone.push((row.id, Proof::Gone(*missing)));
+            self.items.remove(at);
+        }
+    }
+
+    /// Those of many that are missing at once and have not ended.
+    fn suspects_of_many(&self) -> impl Iterator<Item = Suspect> {
+        self.items
+            .iter()
+            .filter(|row| Self::is_of_many(row))
+            .filter_map(|row| row.suspect)
+    }
+
+    fn checks_of_many(&self) -> impl Iterator<Item = PermalinkCheck> {
+        self.suspects_of_many()
+            .map(|missing| missing.permalink_check)
+    }
+
+    fn ask_no_more(&mut self) {
+        for row in self.items.iter_mut().filter(|row| Self::is_of_many(row)) {
+            if let Some(missing) = &mut row.suspect {
+                missing.permalink_check = missing.permalink_check.over();
+            }
         }
     }
 
@@ -162,23 +180,21 @@ impl AbsenceState {
     /// live. An answer to a conditional request may be a part of the feed, so that items which it
     /// lacks are let go of by an audit only.
     fn release_if_told(&mut self, outcome: &mut AbsenceFindings) {
-        let of_many = || {
-            self.items
-                .iter()
-                .filter(|row| Self::is_of_many(row))
-                .filter_map(|row| row.suspect)
-        };
-        let is_audited = of_many().all(|missing| missing.audited);
-        let is_open = of_many().any(|missing| missing.permalink_check.due().is_some());
-        let is_there = of_many().any(|missing| missing.permalink_check.is_hidden());
-        let is_told = !is_open && (is_there || !outcome.gone.is_empty());
-        let is_many = of_many().next().is_some();
-        if is_many && !is_audited || !is_many && outcome.gone.is_empty() {
+        if self.suspects_of_many().next().is_none() {
+            // The last of them is gone, or none ever was.
+            if !outcome.gone.is_empty() {
+                self.release(outcome, |_| true);
+            }
             return;
         }
-        if is_told {
+        if self.suspects_of_many().any(|missing| !missing.audited) {
+            return;
+        }
+        let is_open = self.checks_of_many().any(|check| check.due().is_some());
+        let is_there = self.checks_of_many().any(|check| check.is_hidden());
+        if !is_open && (is_there || !outcome.gone.is_empty()) {
             self.release(outcome, |_| true);
-        } else if is_many {
+        } else {
             self.release(outcome, PermalinkCheck::is_hidden);
         }
     }

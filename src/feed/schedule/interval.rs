@@ -33,6 +33,7 @@ pub(super) fn floor_secs(state: &PollState, policy: &Policy) -> u64 {
     policy.min_secs.unwrap_or_else(hinted).min(policy.max_secs)
 }
 
+// Decides: How long until the next poll of a feed that answers well?
 /// Seconds to the next poll of a feed that answers well: as often as it changes, no more often than
 /// it asks for.
 pub(super) fn ordinary_secs(
