@@ -7,7 +7,7 @@ use super::{
     trackers::without_trackers,
 };
 use crate::{
-    catalog::{RegisteredFeed, ServePlain},
+    catalog::{CatalogSnapshot, RegisteredFeed, ServePlain},
     edge::{
         body::{self, MountService, Response, ServeBody},
         fields::{list_value, set, text},
@@ -32,6 +32,7 @@ use http::{
         LINK, VARY, X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
+    uri::PathAndQuery,
 };
 use std::sync::Arc;
 
@@ -60,68 +61,90 @@ impl LegacyRequest {
         let site = context.sites.of(request)?.no;
         let asked = request.uri.path_and_query()?;
         let catalog = context.gate.catalog.snapshot();
-        let is_preflight = request.method == Method::OPTIONS
-            && request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        if is_preflight || matches!(request.method, Method::GET | Method::HEAD) {
-            let is_smart = || {
-                let prefers_json =
-                    || accept::prefers_json(list_value(&request.headers, &ACCEPT).as_deref());
-                // What a page of another origin will accept is not in its preflight.
-                is_preflight || prefers_json() || accept::wants_events(request)
-            };
-            let whole = |feed: &Arc<RegisteredFeed>| {
-                let asks = if is_smart() {
-                    LegacyAsk::Smart(String::new())
-                } else {
-                    LegacyAsk::Plain
-                };
-                Self {
-                    feed: feed.clone(),
-                    asks,
-                }
-            };
-            // The publisher's own parameters may have the names of ours, and those of trackers.
-            if let Some(feed) = catalog.at_place(site, asked.as_str()) {
-                return Some(whole(feed));
-            }
-            // Most requests are for pages, and end here.
-            if asked.query().is_some() {
-                let plain = without_trackers(asked.as_str());
-                if let Some(feed) = catalog.at_place(site, &plain) {
-                    return Some(whole(feed));
-                }
-                // `q`, `author` or `category` alone choose another document of the old site; beside
-                // a parameter that only a Smart Feed has they are a filter.
-                let (path, query) = plain.split_once('?').unwrap_or((&plain, ""));
-                for with_filters in [false, true] {
-                    let (own, ours) = Query::split(query, with_filters);
-                    let place = if own.is_empty() {
-                        path.to_owned()
-                    } else {
-                        format!("{path}?{own}")
-                    };
-                    if (Query::is_smart(&ours) || (!with_filters && !ours.is_empty() && is_smart()))
-                        && let Some(feed) = catalog.at_place(site, &place)
-                    {
-                        return Some(Self {
-                            feed: feed.clone(),
-                            asks: LegacyAsk::Smart(ours),
-                        });
-                    }
-                }
-            }
+        let is_read = matches!(request.method, Method::GET | Method::HEAD);
+        if (is_read || is_preflight(request))
+            && let Some(reading) = Self::reading(&catalog, site, asked, request)
+        {
+            return Some(reading);
         }
         let (feed, is_itself) = catalog.guarded_place(site, asked.path())?;
-        let is_read = is_itself && matches!(request.method, Method::GET | Method::HEAD);
-        Some(Self {
-            feed: feed.clone(),
-            asks: if is_read {
-                LegacyAsk::Plain
-            } else {
-                LegacyAsk::Other
-            },
-        })
+        let asks = if is_itself && is_read {
+            LegacyAsk::Plain
+        } else {
+            LegacyAsk::Other
+        };
+        Some(Self::new(feed, asks))
     }
+
+    /// A request that reads a feed: at its own address, at that with what trackers add, or with
+    /// parameters of a Smart Feed behind it.
+    fn reading(
+        catalog: &CatalogSnapshot,
+        site: usize,
+        asked: &PathAndQuery,
+        request: &Parts,
+    ) -> Option<Self> {
+        // The publisher's own parameters may have the names of ours, and those of trackers.
+        if let Some(feed) = catalog.at_place(site, asked.as_str()) {
+            return Some(Self::whole(feed, request));
+        }
+        // Most requests are for pages, and end here.
+        asked.query()?;
+        let untracked = without_trackers(asked.as_str());
+        if let Some(feed) = catalog.at_place(site, &untracked) {
+            return Some(Self::whole(feed, request));
+        }
+        let (path, query) = untracked.split_once('?').unwrap_or((&untracked, ""));
+        let at = |own: &str| catalog.at_place(site, &place(path, own));
+        let (own, ours) = Query::split(query, false);
+        let is_ours = Query::is_smart(&ours) || (!ours.is_empty() && prefers_smart(request));
+        if is_ours && let Some(feed) = at(&own) {
+            return Some(Self::new(feed, LegacyAsk::Smart(ours)));
+        }
+        // `q`, `author` or `category` alone choose another document of the old site; beside a
+        // parameter that only a Smart Feed has they are a filter.
+        let (own, ours) = Query::split(query, true);
+        if !Query::is_smart(&ours) {
+            return None;
+        }
+        Some(Self::new(at(&own)?, LegacyAsk::Smart(ours)))
+    }
+
+    /// The feed without any parameter of ours.
+    fn whole(feed: &Arc<RegisteredFeed>, request: &Parts) -> Self {
+        let asks = if prefers_smart(request) {
+            LegacyAsk::Smart(String::new())
+        } else {
+            LegacyAsk::Plain
+        };
+        Self::new(feed, asks)
+    }
+
+    fn new(feed: &Arc<RegisteredFeed>, asks: LegacyAsk) -> Self {
+        Self {
+            feed: feed.clone(),
+            asks,
+        }
+    }
+}
+
+fn place(path: &str, query: &str) -> String {
+    if query.is_empty() {
+        return path.to_owned();
+    }
+    format!("{path}?{query}")
+}
+
+fn is_preflight(request: &Parts) -> bool {
+    request.method == Method::OPTIONS && request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// True for a request that takes JSON or events rather than the old document. What a page of another
+/// origin will accept is not in its preflight.
+fn prefers_smart(request: &Parts) -> bool {
+    is_preflight(request)
+        || accept::prefers_json(list_value(&request.headers, &ACCEPT).as_deref())
+        || accept::wants_events(request)
 }
 
 /// True for a request at the address of an old feed, or at what could be that of a private one.
@@ -248,38 +271,24 @@ impl Handler for PlainLegacy {
             // Its origin says so, or has it again.
             kept = None;
         }
-        let mut response = if asked.caller.reads_part() {
+        let finish = |mut response: Response| {
+            if is_topic {
+                set(response.headers_mut(), LINK, &link);
+            }
+            asked.finish(response)
+        };
+        if asked.caller.reads_part() {
             // The publisher's document holds the rest, too.
             let form = pushed.unwrap_or(Representation::CLASSIC_ATOM);
             let part = pull::at_old_address(asked, name, form, place.url.as_str()).await?;
-            guarded(part)
-        } else if let Some(document) = kept
-            && (is_private || place.plain != ServePlain::Origin)
-        {
-            let (mut response, coding) = plain(request, &document, is_resource).await;
-            let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
-            let (looks, no) = (self.looks.clone(), feed.no);
-            let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
-            asked.mark_repeatable(&mut response, move || {
-                // A resource may be gone since, and its document is kept all the same.
-                let is_same = head.is_some_and(|head| readers.is_at(no, head));
-                let may_be_gone = is_resource && !is_same;
-                // An old copy is not given again before its origin was asked.
-                if may_be_gone || looks.is_wanted(no, fresh_secs) {
-                    return None;
-                }
-                let document = readers.same_document(&key, &had)?;
-                if is_fresh {
-                    Some(Bytes::new())
-                } else {
-                    document.coded_before(coding)
-                }
-            });
-            response
-        } else if is_private {
-            context.check_ready(asked.feed(name)?).await?;
-            return Err(Refusal::not_ready(0, false));
-        } else {
+            return finish(guarded(part));
+        }
+        let is_given = is_private || place.plain != ServePlain::Origin;
+        let Some(document) = kept.filter(|_| is_given) else {
+            if is_private {
+                context.check_ready(asked.feed(name)?).await?;
+                return Err(Refusal::not_ready(0, false));
+            }
             // Nothing good has come yet, or it is to be asked: the origin says what there is, and
             // who prefers JSON gets something else here (T-3).
             let mut response = self.of_origin(request, body).await;
@@ -290,10 +299,25 @@ impl Handler for PlainLegacy {
             }
             return Ok(response);
         };
-        if is_topic {
-            set(response.headers_mut(), LINK, link);
-        }
-        asked.finish(response)
+        let (mut response, coding) = plain(request, &document, is_resource).await;
+        let (readers, had) = (context.readers.clone(), Arc::downgrade(&document));
+        let (looks, no) = (self.looks.clone(), feed.no);
+        let is_fresh = response.status() == StatusCode::NOT_MODIFIED;
+        asked.mark_repeatable(&mut response, move || {
+            // A resource may be gone since, and its document is kept all the same.
+            let is_same = head.is_some_and(|head| readers.is_at(no, head));
+            let may_be_gone = is_resource && !is_same;
+            // An old copy is not given again before its origin was asked.
+            if may_be_gone || looks.is_wanted(no, fresh_secs) {
+                return None;
+            }
+            let document = readers.same_document(&key, &had)?;
+            if is_fresh {
+                return Some(Bytes::new());
+            }
+            document.coded_before(coding)
+        });
+        finish(response)
     }
 }
 
