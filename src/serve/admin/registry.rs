@@ -3,6 +3,7 @@
 
 use super::{AdminAnswer, JSON, TEXT};
 use crate::{
+    edge::fields::media_type,
     serve::answers::refusal::{PROBLEM, problem},
     setting::RefusedSetting,
 };
@@ -196,7 +197,7 @@ fn check_media_type(request: &Parts, wanted: &str) -> Result<(), RegistryAnswer>
         return Ok(());
     };
     let given = given.to_str().unwrap_or_default();
-    let bare = given.split(';').next().unwrap_or_default().trim();
+    let bare = media_type(given);
     if bare.eq_ignore_ascii_case(wanted) {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     edge::{
         body::{Response, ServeBody},
-        fields::{list_value, text},
+        fields::{list_value, media_type, text},
     },
     readers::Coding,
     serve::{
@@ -172,8 +172,7 @@ impl FeedGuard {
     /// call a document whatever its file is called.
     pub(super) async fn unless_feed(&self, mut response: Response) -> Option<Response> {
         let media = text(response.headers(), &CONTENT_TYPE).unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default();
-        let media = media.trim().to_ascii_lowercase();
+        let media = media_type(media).to_ascii_lowercase();
         // Parts of a document come with the types of the document inside of the body.
         let is_named = ["rss", "atom", "rdf", "feed+json", "multipart/byteranges"];
         if is_named.iter().any(|feed| media.contains(feed)) {
