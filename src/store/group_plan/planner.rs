@@ -435,14 +435,15 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         items_max: usize,
     ) -> Result<(), StoreError> {
         let mut waiting: Vec<(ListedPlace, FeedNo, Stamp)> = Vec::new();
-        let mut ends = Vec::new();
+        // The last places of those of whom all that is left is waiting.
+        let mut ends: HashMap<FeedNo, Option<ListedPlace>> = HashMap::new();
         for member in members.iter() {
             let MemberStage::Joining { after } = member.stage else {
                 continue;
             };
             let listed = self.held.listed(member.feed, after, items_max)?;
             if listed.len() < items_max {
-                ends.push((member.feed, listed.last().map(|(place, _)| *place)));
+                ends.insert(member.feed, listed.last().map(|(place, _)| *place));
             }
             waiting.extend(listed.into_iter().map(|(place, t)| (place, member.feed, t)));
         }
@@ -472,11 +473,10 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             let MemberStage::Joining { after } = member.stage else {
                 continue;
             };
-            let after = taken.get(&member.feed).copied().or(after);
-            let end = ends.iter().find(|(feed, _)| *feed == member.feed);
-            let is_whole = end.is_some_and(|(_, last)| {
-                last.is_none() || *last == taken.get(&member.feed).copied()
-            });
+            let last_taken = taken.get(&member.feed).copied();
+            let after = last_taken.or(after);
+            let end = ends.get(&member.feed);
+            let is_whole = end.is_some_and(|last| *last == last_taken);
             member.stage = if is_whole {
                 MemberStage::Joined
             } else {

@@ -131,9 +131,10 @@ impl SweepPlace {
             seat.forget_heads();
             self.is_all_due = true;
         }
-        let mut has_lost = numbers.restored < self.restored
-            || newest.is_some_and(|newest| newest.0 > numbers.last_feed)
-                && numbers.restored == self.restored;
+        let is_older = numbers.restored < self.restored;
+        let lacks_feeds = numbers.restored == self.restored
+            && newest.is_some_and(|newest| newest.0 > numbers.last_feed);
+        let mut has_lost = is_older || lacks_feeds;
         self.take_feeds(&answers[1], seat, moves)?;
         if !is_first {
             moves.catalog |= self.catalog != numbers.catalog;
