@@ -182,6 +182,7 @@ impl Registered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn reader() -> EntryReader {
         EntryReader {
