@@ -10,7 +10,7 @@ use crate::{
         cursor::Toc,
         filter::Filter,
         order::Order,
-        page::PageQuery,
+        page::{Page, PageQuery},
         record::FeedNo,
         stamp::Stamp,
         view::{Deletions, View},
@@ -19,7 +19,7 @@ use crate::{
     readers::{PushMax, Readers, usual_deletions},
     render::{Representation, Site, link_header},
     secret::{logged_url, public_url},
-    setting::RefusedSetting,
+    setting::{RefusedSetting, all_at_least_one},
     store::{
         Store, StoreError, Subscription, listing,
         subscriptions::{Progress, PushWishes, Target},
@@ -158,7 +158,7 @@ impl Default for Config {
 impl Config {
     /// Refuses values that cannot work.
     pub fn check(&self) -> Result<(), RefusedSetting> {
-        let at_least_one = [
+        let counts = [
             ("lease_min_secs", self.lease_min_secs),
             ("push_items_max", self.push_items_max as u64),
             ("push_bytes_max", self.push_bytes_max as u64),
@@ -176,9 +176,7 @@ impl Config {
             ("in_flight_max", self.in_flight_max as u64),
             ("in_flight_per_host_max", self.in_flight_per_host_max as u64),
         ];
-        if let Some((key, found)) = at_least_one.into_iter().find(|(_, found)| *found == 0) {
-            return Err(RefusedSetting::new(key, found, "use 1 or more"));
-        }
+        all_at_least_one(counts, "use 1 or more")?;
         let is_beginning = |url: &Url| {
             let is_bare =
                 url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
@@ -532,13 +530,18 @@ impl Shared {
     /// The cursor of the newest item of a view now; `None` while the feed is not served yet.
     /// Filters leave it where it is.
     async fn head(&self, view: &View) -> Result<Option<String>, StoreError> {
+        let page = self.newest(view, Filter::All).await?;
+        Ok(page.record.is_ready().then_some(page.last_cursor))
+    }
+
+    /// The last page of a view in its order, with another filter.
+    async fn newest(&self, view: &View, filter: Filter) -> Result<Page, StoreError> {
         let order = Order {
             reverse: false,
             ..view.order
         };
-        let query = PageQuery::last(view.feed, order, Filter::All);
-        let page = self.store.page(query).await?;
-        Ok(page.record.is_ready().then_some(page.last_cursor))
+        let query = PageQuery::last(view.feed, order, filter);
+        self.store.page(query).await
     }
 
     /// The start of a chain whose subscriber is told nothing of what came up to `head`: the last
@@ -561,12 +564,7 @@ impl Shared {
         if filter == Filter::All {
             return Ok(ChainStart::at(head));
         }
-        let order = Order {
-            reverse: false,
-            ..view.order
-        };
-        let query = PageQuery::last(view.feed, order, filter);
-        let shown = self.store.page(query).await?.last_cursor;
+        let shown = self.newest(view, filter).await?.last_cursor;
         let t = |cursor: &str| Toc::parse(cursor).map(|toc| toc.t);
         // What came since is pushed.
         if shown == head || t(&shown) > t(&head) {

@@ -286,12 +286,7 @@ impl Readers {
         (self.announces)(feed)
     }
 
-    /// True for a feed with one item, a resource, that is gone.
-    pub async fn is_deleted(&self, feed: FeedNo) -> Result<bool, ReadError> {
-        Ok(self.deleted_at(feed).await?.is_some())
-    }
-
-    /// Time since which a resource is gone.
+    /// Time since which a resource, a feed with one item, is gone.
     pub async fn deleted_at(&self, feed: FeedNo) -> Result<Option<Stamp>, ReadError> {
         let newest = PageQuery::last(feed, Order::MODIFIED, Filter::All);
         let newest = self.store.page(newest).await?.items;

@@ -223,8 +223,7 @@ impl Reloader {
             feeds =
                 beside_running_sites(feeds, running.feeds().map(|feed| (*feed.settings).clone()));
         }
-        let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
-        joined.map_err(ReloadRefused::Store)?;
+        self.join_found(&mut feeds).await?;
         registry::tell_unread(&names);
         let changes = self.put_in_force(feeds, names, self.putting()).await?;
         let mut moved = Vec::new();
@@ -324,12 +323,17 @@ impl Reloader {
             tracing::warn!("A feed of the registry is not taken in here: {problem}");
         }
         let mut feeds = joined.registered();
-        let Config { site, server, .. } = &self.parts.started_with;
-        let found = catalog::join_found(store, site, &server.public_url, &mut feeds).await;
-        found.map_err(ReloadRefused::Store)?;
+        self.join_found(&mut feeds).await?;
         self.put_in_force(feeds, registered.names, by)
             .await
             .map(drop)
+    }
+
+    /// Joins the feeds that were found on sites.
+    async fn join_found(&self, feeds: &mut Vec<FeedSettings>) -> Result<(), ReloadRefused> {
+        let Config { site, server, .. } = &self.parts.started_with;
+        let joined = catalog::join_found(&*self.parts.store, site, &server.public_url, feeds);
+        joined.await.map_err(ReloadRefused::Store)
     }
 
     /// The way in which this process puts feeds in force now. One that is alone always registers
@@ -376,9 +380,7 @@ impl Reloader {
             .feeds()
             .map(|feed| (*feed.settings).clone())
             .collect();
-        let Config { site, server, .. } = &parts.started_with;
-        let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
-        joined.map_err(ReloadRefused::Store)?;
+        self.join_found(&mut feeds).await?;
         let names = (**running.registry()).clone();
         self.put_in_force(feeds, names, self.putting())
             .await

@@ -71,19 +71,20 @@ impl AccessSettings {
 
     /// True when somebody may read what has these settings as well as what has the other ones.
     pub fn may_share_a_reader(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Named(these), Self::Named(those)) => {
-                // A user may have any of the addresses.
-                let has_jid = |names: &BTreeSet<String>| names.iter().any(|name| is_jid_name(name));
-                let has_user =
-                    |names: &BTreeSet<String>| names.iter().any(|name| !is_jid_name(name));
-                (has_jid(these) && has_user(those))
-                    || (has_user(these) && has_jid(those))
-                    || these.iter().any(|name| holds(those, name))
-                    || those.iter().any(|name| holds(these, name))
-            }
-            _ => true,
+        let (Self::Named(these), Self::Named(those)) = (self, other) else {
+            return true;
+        };
+        let has_jid = |names: &BTreeSet<String>| names.iter().any(|name| is_jid_name(name));
+        let has_user = |names: &BTreeSet<String>| names.iter().any(|name| !is_jid_name(name));
+        // A user may have any of the addresses.
+        if has_jid(these) && has_user(those) {
+            return true;
         }
+        if has_user(these) && has_jid(those) {
+            return true;
+        }
+        let is_within = these.iter().any(|name| holds(those, name));
+        is_within || those.iter().any(|name| holds(these, name))
     }
 
     /// The users that are named.

@@ -4,7 +4,7 @@
 use super::{
     jid::{JID_WANTED, is_bare_jid},
     password::LoginHash,
-    user::{TokenNo, TokenUse, is_user_name},
+    user::{NAME_WANTED, TokenNo, TokenUse, is_user_name},
 };
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -69,6 +69,9 @@ pub enum AccountAnswer {
 const USERS: &str = "/users";
 const TOKENS: &str = "/tokens";
 
+/// The mistake in a request that names no command.
+const WANTED: &str = "here are GET and POST /users, PUT and DELETE /users/NAME, GET and POST /tokens, POST and DELETE /tokens/NUMBER";
+
 impl AccountCommand {
     /// The request that carries the command: a method, and a path with its query.
     pub fn request(&self) -> (Method, String) {
@@ -118,69 +121,85 @@ impl AccountCommand {
     /// The command of a request; `None` where its path is not about users or tokens, and the
     /// mistake in one that is.
     pub fn read(method: &Method, path: &str, query: &str) -> Option<Result<Self, &'static str>> {
-        let (kind, rest) = match (path.strip_prefix(USERS), path.strip_prefix(TOKENS)) {
-            (Some(rest), _) => (USERS, rest),
-            (_, Some(rest)) => (TOKENS, rest),
-            (None, None) => return None,
-        };
-        if !rest.is_empty() && !rest.starts_with('/') {
-            return None;
+        if let Some(name) = name_below(USERS, path) {
+            return Some(Self::of_users(method, name, query));
         }
-        let rest = percent_decode_str(rest.trim_start_matches('/'))
-            .decode_utf8_lossy()
-            .into_owned();
-        let value = |wanted: &str| {
-            let mut pairs = form_urlencoded::parse(query.as_bytes());
-            pairs
-                .find(|(key, _)| key == wanted)
-                .map(|(_, value)| value.into_owned())
-        };
-        let login = value("login").and_then(|login| LoginHash::parse(&login));
-        Some(match (kind, method.as_str(), rest.as_str()) {
-            (USERS, "GET" | "HEAD", "") => Ok(Self::ListUsers),
-            (USERS, "POST", name) if is_user_name(name) => match login {
-                _ if value("jid").is_some_and(|jid| !is_bare_jid(&jid)) => Err(JID_WANTED),
-                Some(login) => Ok(Self::AddUser {
-                    name: rest,
-                    login,
-                    hex_digest: value("hex_digest").is_some(),
-                    jid: value("jid"),
-                }),
-                None => {
-                    Err("`login` must be the argon2id hash of a password; use `everfeed user add`")
-                }
-            },
-            (USERS, "POST", _) => Err(super::user::NAME_WANTED),
-            (USERS, "PUT", name) if is_user_name(name) => match login {
-                Some(login) => Ok(Self::ChangePassword {
-                    name: rest,
-                    login,
-                    feed_password: value("feed_password").is_some(),
-                }),
-                None => Err(
-                    "`login` must be the argon2id hash of a password; use `everfeed user password`",
-                ),
-            },
-            (USERS, "DELETE", name) if !name.is_empty() => Ok(Self::RemoveUser { name: rest }),
-            (TOKENS, "GET" | "HEAD", "") => Ok(Self::ListTokens),
-            (TOKENS, "POST", "") => match (value("user"), value("use").as_deref()) {
-                (Some(user), Some("bearer") | None) => Ok(Self::NewToken {
-                    user,
-                    usage: TokenUse::Bearer,
-                }),
-                (Some(user), Some("url")) => Ok(Self::NewToken {
-                    user,
-                    usage: TokenUse::Url,
-                }),
-                _ => Err("name the `user`, and the `use`: bearer or url"),
-            },
-            (TOKENS, "POST", no) => token_no(no).map(Self::RotateToken),
-            (TOKENS, "DELETE", no) => token_no(no).map(Self::RevokeToken),
-            _ => Err(
-                "here are GET and POST /users, PUT and DELETE /users/NAME, GET and POST /tokens, POST and DELETE /tokens/NUMBER",
-            ),
-        })
+        let no = name_below(TOKENS, path)?;
+        Some(Self::of_tokens(method, &no, query))
     }
+
+    /// The command of a request at the list of users, or at the user of a name.
+    fn of_users(method: &Method, name: String, query: &str) -> Result<Self, &'static str> {
+        let login = || value(query, "login").and_then(|login| LoginHash::parse(&login));
+        match method.as_str() {
+            "GET" | "HEAD" if name.is_empty() => Ok(Self::ListUsers),
+            "POST" if !is_user_name(&name) => Err(NAME_WANTED),
+            "POST" => {
+                let jid = value(query, "jid");
+                if jid.as_ref().is_some_and(|jid| !is_bare_jid(jid)) {
+                    return Err(JID_WANTED);
+                }
+                let login = login().ok_or(
+                    "`login` must be the argon2id hash of a password; use `everfeed user add`",
+                )?;
+                Ok(Self::AddUser {
+                    name,
+                    login,
+                    hex_digest: value(query, "hex_digest").is_some(),
+                    jid,
+                })
+            }
+            "PUT" if is_user_name(&name) => {
+                let login = login().ok_or(
+                    "`login` must be the argon2id hash of a password; use `everfeed user password`",
+                )?;
+                Ok(Self::ChangePassword {
+                    name,
+                    login,
+                    feed_password: value(query, "feed_password").is_some(),
+                })
+            }
+            "DELETE" if !name.is_empty() => Ok(Self::RemoveUser { name }),
+            _ => Err(WANTED),
+        }
+    }
+
+    /// The command of a request at the list of tokens, or at the token of a number.
+    fn of_tokens(method: &Method, no: &str, query: &str) -> Result<Self, &'static str> {
+        match method.as_str() {
+            "GET" | "HEAD" if no.is_empty() => Ok(Self::ListTokens),
+            "POST" if no.is_empty() => {
+                let wanted = "name the `user`, and the `use`: bearer or url";
+                let user = value(query, "user").ok_or(wanted)?;
+                let usage = match value(query, "use").as_deref() {
+                    Some("bearer") | None => TokenUse::Bearer,
+                    Some("url") => TokenUse::Url,
+                    Some(_) => return Err(wanted),
+                };
+                Ok(Self::NewToken { user, usage })
+            }
+            "POST" => token_no(no).map(Self::RotateToken),
+            "DELETE" => token_no(no).map(Self::RevokeToken),
+            _ => Err(WANTED),
+        }
+    }
+}
+
+/// The name in a path below a list, decoded; empty for the list itself, and `None` for other paths.
+fn name_below(list: &str, path: &str) -> Option<String> {
+    let rest = path.strip_prefix(list)?;
+    if !rest.is_empty() && !rest.starts_with('/') {
+        return None;
+    }
+    let name = percent_decode_str(rest.trim_start_matches('/')).decode_utf8_lossy();
+    Some(name.into_owned())
+}
+
+/// The first value of a parameter.
+fn value(query: &str, wanted: &str) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let (_, value) = pairs.find(|(key, _)| key == wanted)?;
+    Some(value.into_owned())
 }
 
 fn token_no(text: &str) -> Result<TokenNo, &'static str> {

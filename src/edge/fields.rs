@@ -15,6 +15,12 @@ pub(crate) fn set(headers: &mut HeaderMap, name: impl IntoHeaderName, text: impl
     }
 }
 
+/// The media type in the value of `Content-Type`, without its parameters (RFC 9110 section 8.3.1).
+pub(crate) fn media_type(content_type: &str) -> &str {
+    let end = content_type.find(';').unwrap_or(content_type.len());
+    content_type[..end].trim()
+}
+
 /// The value of a header that is a list: its lines joined, as they mean the same (RFC 9110 section
 /// 5.3). Lines that are no text are left out; `None` when none is left.
 pub(crate) fn list_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {

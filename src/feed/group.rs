@@ -97,6 +97,12 @@ impl GroupRecord {
         self.members.iter().find(|member| member.feed == feed)
     }
 
+    /// Numbers of the members that another record lacks.
+    pub fn members_not_in(&self, other: &Self) -> impl Iterator<Item = FeedNo> {
+        let numbers = self.members.iter().map(|member| member.feed);
+        numbers.filter(|feed| other.member(*feed).is_none())
+    }
+
     /// True while no member comes or goes.
     pub fn is_settled(&self) -> bool {
         self.members

@@ -71,6 +71,13 @@ pub fn choose(held: &[(FeedNo, PartRecord)], wanted: &[WantedPart]) -> Vec<PartC
     choices
 }
 
+/// Numbers of the parts that nobody wants any more.
+pub fn unused(held: &[(FeedNo, PartRecord)], choices: &[PartChoice]) -> Vec<FeedNo> {
+    let numbers = held.iter().map(|(no, _)| *no);
+    let is_used = |no| choices.iter().any(|choice| choice.number() == Some(no));
+    numbers.filter(|no| !is_used(*no)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

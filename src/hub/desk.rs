@@ -102,16 +102,20 @@ impl Hub {
         let at_work = self.shared.roster.at_work(&key_of(sub));
         let failing = at_work.as_ref().and_then(|at_work| at_work.failing.clone());
         let answered_at = at_work.as_ref().and_then(|at_work| at_work.answered_at);
-        let state = match (&sub.lease, &failing) {
-            (None, _) => "pending",
-            (Some(_), Some(_)) => "failing",
-            (Some(_), None) => "active",
-        };
         let is_behind = at_work.is_some_and(|at_work| at_work.is_behind);
-        let lag_secs = || {
-            let head = self.notify.head(sub.feed())?;
-            let acked = Toc::parse(progress.acked.as_deref()?)?;
-            Some(head.last_t.secs_since(acked.t.stamp().unwrap_or_default()))
+        let state = if sub.lease.is_none() {
+            "pending"
+        } else if failing.is_some() {
+            "failing"
+        } else {
+            "active"
+        };
+        let lag_secs = if sub.lease.is_none() {
+            None
+        } else if is_behind {
+            self.lag_secs(sub, progress)
+        } else {
+            Some(0)
         };
         let pending = sub.pending.as_ref().filter(|_| sub.lease.is_none());
         let next_try = failing.as_ref().map(|failing| failing.next_try);
@@ -126,16 +130,19 @@ impl Hub {
             host,
             dialect: sub.target.protocol().to_owned(),
             state: state.to_owned(),
-            lag_secs: match (&sub.lease, is_behind) {
-                (None, _) => None,
-                (Some(_), false) => Some(0),
-                (Some(_), true) => lag_secs(),
-            },
+            lag_secs,
             last_answer: failing.map(|failing| failing.why).or(taken),
             answered_at: answered_at.map(|at| at.rfc3339()),
             next_try_at: next_try.map(|at| at.rfc3339()),
             lease_until: sub.lease.map(|lease| lease.until.rfc3339()),
         }
+    }
+
+    /// Seconds between the newest change of the feed and the last one that was taken.
+    fn lag_secs(&self, sub: &Subscription, progress: &Progress) -> Option<u64> {
+        let head = self.notify.head(sub.feed())?;
+        let acked = Toc::parse(progress.acked.as_deref()?)?;
+        Some(head.last_t.secs_since(acked.t.stamp().unwrap_or_default()))
     }
 
     /// Tries a subscription now, whatever failed before. False when there is none of this number.

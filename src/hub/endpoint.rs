@@ -296,7 +296,7 @@ impl Hub {
                 target,
             } = registration;
             let pending = self.pending(change, &subject, target, &grant).await?;
-            let sync = is_sync(change);
+            let sync = matches!(change.verify, Some(Verify::Sync { .. }));
             awaited.extend(self.command(key, &subject, sender, pending, sync).await?);
             commanded = true;
         }
@@ -578,8 +578,4 @@ fn slow_down(wait: Duration) -> HubAnswer {
         retry_after: Some(wait),
         ..HubAnswer::new(StatusCode::TOO_MANY_REQUESTS, text)
     }
-}
-
-fn is_sync(change: &SubscriptionRequest) -> bool {
-    matches!(change.verify, Some(Verify::Sync { .. }))
 }

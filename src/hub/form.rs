@@ -3,6 +3,7 @@
 
 use super::signature;
 use crate::{
+    edge::fields::media_type,
     feed::{position::Position, view::Deletions},
     layers::public_address::is_public,
     secret::Secret,
@@ -225,13 +226,8 @@ struct Form(Vec<(String, String)>);
 impl Form {
     /// Reads the body of a request.
     fn read(content_type: Option<&str>, body: &[u8]) -> Result<Self, RefusedForm> {
-        let essence = content_type
-            .unwrap_or_default()
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim();
-        if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        let media_type = media_type(content_type.unwrap_or_default());
+        if !media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             return Err(RefusedForm::NotAForm);
         }
         if body.len() > FORM_BYTES_MAX {

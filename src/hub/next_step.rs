@@ -127,35 +127,34 @@ pub(super) fn next(
             PushStage::Behind => wake = wake.min(progress.attempts.next_try),
         }
     }
-    match &sub.pending {
-        Some(pending) if !under_way.is_asking => {
-            let is_asked_now =
-                offer == Offer::Served || matches!(pending.intent, Intent::Unsubscribe { .. });
-            // One that was accepted, and not asked about because we were down, is asked about once
-            // all the same.
-            let was_asked = pending.attempts > 0 || !is_asked_now;
-            if was_asked && pending.give_up_at <= now && pending.intent != Intent::Refresh {
-                return NextStep::GiveUp;
-            }
-            if !is_asked_now {
-                wake = wake.min(pending.give_up_at);
-            } else if pending.next_try <= now {
-                return NextStep::Ask;
-            } else {
-                wake = wake.min(pending.next_try);
-            }
+    let Some(pending) = &sub.pending else {
+        if offer != Offer::Served {
+            return NextStep::Wait(wake);
         }
-        Some(_) => {}
-        None => {
-            if offer == Offer::Served
-                && let Some(at) = sub.lease.and_then(lease::refresh_at)
-            {
-                if at <= now {
-                    return NextStep::Refresh;
-                }
-                wake = wake.min(at);
-            }
+        let Some(at) = sub.lease.and_then(lease::refresh_at) else {
+            return NextStep::Wait(wake);
+        };
+        if at <= now {
+            return NextStep::Refresh;
         }
+        return NextStep::Wait(wake.min(at));
+    };
+    if under_way.is_asking {
+        return NextStep::Wait(wake);
     }
-    NextStep::Wait(wake)
+    let is_asked_now =
+        offer == Offer::Served || matches!(pending.intent, Intent::Unsubscribe { .. });
+    // One that was accepted, and not asked about because we were down, is asked about once all the
+    // same.
+    let was_asked = pending.attempts > 0 || !is_asked_now;
+    if was_asked && pending.give_up_at <= now && pending.intent != Intent::Refresh {
+        return NextStep::GiveUp;
+    }
+    if !is_asked_now {
+        return NextStep::Wait(wake.min(pending.give_up_at));
+    }
+    if pending.next_try <= now {
+        return NextStep::Ask;
+    }
+    NextStep::Wait(wake.min(pending.next_try))
 }

@@ -58,66 +58,57 @@ impl OwnPlaces {
         let Some(port) = url.port_or_known_default() else {
             return false;
         };
-        let literal = literal(&url);
-        let addresses: Vec<IpAddr> = literal.into_iter().chain(found.iter().copied()).collect();
-        let leads_to = |listener: &SocketAddr| {
-            listener.port() == port
-                && addresses
-                    .iter()
-                    .any(|address| reaches(*address, listener.ip()))
+        let mut addresses: Vec<IpAddr> = literal(&url).into_iter().collect();
+        addresses.extend(found);
+        let is_reached = |listener: &SocketAddr| {
+            let is_here = |address: &IpAddr| reaches(*address, listener.ip());
+            addresses.iter().any(is_here)
         };
         let is_by_name = self.is_own_name(&url);
-        if self
-            .closed
-            .iter()
-            .any(|closed| leads_to(closed) || (is_by_name && closed.port() == port))
-        {
-            return true;
+        for closed in &self.closed {
+            if closed.port() == port && (is_by_name || is_reached(closed)) {
+                return true;
+            }
         }
-        if self.consumers.iter().any(leads_to) {
-            return self.answers_all_of(
-                &url,
-                url[Position::BeforePath..Position::AfterQuery].to_owned(),
-            );
+        let target = &url[Position::BeforePath..Position::AfterQuery];
+        let mut is_consumers_port = false;
+        for listener in &self.consumers {
+            if listener.port() != port {
+                continue;
+            }
+            if is_reached(listener) {
+                return self.answers_all_of(&url, target);
+            }
+            is_consumers_port = true;
         }
-        let public_port = self
-            .public_url
-            .as_ref()
-            .and_then(Url::port_or_known_default);
+        if !is_by_name {
+            return false;
+        }
+        let public_url = self.public_url.as_ref();
+        let public_port = public_url.and_then(Url::port_or_known_default);
         let is_front = matches!(port, 80 | 443) || Some(port) == public_port;
-        if is_by_name
-            && (is_front
-                || self
-                    .consumers
-                    .iter()
-                    .any(|listener| listener.port() == port))
-        {
-            // The server in front takes the path of the public URL off.
-            let above = self
-                .public_url
-                .as_ref()
-                .map_or("", |public| public.path().trim_end_matches('/'));
-            let path = &url[Position::BeforePath..Position::AfterQuery];
-            let below = path
-                .strip_prefix(above)
-                .filter(|below| below.is_empty() || below.starts_with(['/', '?']));
-            return below.is_some_and(|below| {
-                self.answers_all_of(
-                    &url,
-                    format!("{}{below}", if below.starts_with('/') { "" } else { "/" }),
-                )
-            });
+        if !is_front && !is_consumers_port {
+            return false;
         }
-        false
+        // The server in front takes the path of the public URL off.
+        let above = public_url.map_or("", |public| public.path().trim_end_matches('/'));
+        let Some(below) = target.strip_prefix(above) else {
+            return false;
+        };
+        if below.starts_with('/') {
+            return self.answers_all_of(&url, below);
+        }
+        let is_root = below.is_empty() || below.starts_with('?');
+        is_root && self.answers_all_of(&url, &format!("/{below}"))
     }
 
-    fn answers_all_of(&self, url: &Url, target: String) -> bool {
+    fn answers_all_of(&self, url: &Url, target: &str) -> bool {
         let host = &url[Position::BeforeHost..Position::AfterPort];
         // What asks, and what tells.
         [Method::GET, Method::POST].into_iter().any(|method| {
             let request = http::Request::builder()
                 .method(method)
-                .uri(&target)
+                .uri(target)
                 .header(HOST, host)
                 .body(());
             request.is_ok_and(|request| (self.answers)(&request.into_parts().0))

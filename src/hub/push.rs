@@ -9,7 +9,7 @@ use super::{
 use crate::{
     auth::PrincipalId,
     feed::{cursor::Toc, page::Degraded, stamp::Stamp, view::View},
-    readers::{PushMax, ReadError, ReadRequest},
+    readers::{PushMax, ReadError, ReadRequest, Rendered},
     render::{Representation, Site},
     store::subscriptions::{Directive, Progress, PushWishes, Target, Told},
 };
@@ -21,7 +21,7 @@ pub(super) struct Push {
     pub(super) view: View,
     pub(super) representation: Representation,
     /// The stored position; `None` until the feed is served.
-    pub(super) place: Option<PushPlace>,
+    pub(super) stored: Option<PushPlace>,
     pub(super) max: PushMax,
     /// The address that its body calls its own, where that is not the canonical one.
     pub(super) own_url: Option<Arc<str>>,
@@ -119,7 +119,7 @@ pub(super) struct Advance {
 }
 
 // Decides: What is pushed, and when is it read?
-/// Delivers the page after `push.place`, when there is one.
+/// Delivers the page after `push.stored`, when there is one.
 pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
     match attempt(&shared, push).await {
         Ok(outcome) => outcome,
@@ -138,7 +138,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let Some(link) = shared.link(&push) else {
         return Ok(PushOutcome::Nothing);
     };
-    let Some(stored) = push.place.clone() else {
+    let Some(stored) = push.stored.clone() else {
         let read = shared.gate.still_reads(push.principal, push.view.feed);
         return match read {
             Some(feed) => {
@@ -195,118 +195,173 @@ async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome
         way,
         mut place,
     } = held;
-    let read = shared.gate.still_reads(push.principal, push.view.feed);
-    let Some(feed) = read else {
+    let Some(feed) = shared.gate.still_reads(push.principal, push.view.feed) else {
         return Ok(PushOutcome::Nothing);
     };
-    let view = View { feed, ..push.view };
+    let view = View {
+        feed,
+        ..push.view.clone()
+    };
     // Read only now: what was newest when we queued may be old by the time there is room.
-    let (form, own_url) = (push.representation, push.own_url);
-    let is_legacy_document = own_url.is_some() && form.is_classic();
-    let reading = stored.reading(view, form, push.max, own_url, &push.target);
-    let reading = reading.seen_from(push.site);
-    let PushPlace { acked, position } = stored;
+    let form = push.representation;
+    let own_url = push.own_url.clone();
+    let reading = stored
+        .reading(view, form, push.max, own_url, &push.target)
+        .seen_from(push.site.clone());
     let mut page = shared.readers.read(&reading).await?;
-    let is_still = !page.lies_beyond(&position);
+    let is_still = !page.lies_beyond(&stored.position);
     if is_still {
-        let is_news = push.tells_channel
-            && push
-                .channel_t
-                .is_some_and(|known| known < page.head.metadata_t);
-        if !is_news && !push.is_heartbeat {
+        if !push.is_due_without_items(&page) {
             return Ok(PushOutcome::Nothing);
         }
         // A link of the chain that leads nowhere: what is previous is last.
         page = shared.readers.read(&reading.standing_still()).await?;
-        if page.count > 0 || page.last_cursor != acked {
+        if page.count > 0 || page.last_cursor != stored.acked {
             return Ok(PushOutcome::Nothing);
         }
     }
-    let behind = page.goes_on_at().to_owned();
-    let mut advance = Advance {
-        from: acked.clone(),
-        to: page.last_cursor.clone(),
-        scanned: page.scanned.clone(),
-        more: page.more,
-        on_behalf_of: push.on_behalf_of,
-        channel_t: push.channel_t,
-        is_delivered: false,
-    };
+    let mut advance = Advance::over(&page, &push, &stored.acked);
     if is_still {
-        advance.scanned = Some(position).filter(|it| *it != acked);
+        advance = advance.staying(&stored.position);
     } else if page.count == 0 && page.degraded != Some(Degraded::Ahead) {
-        // Everything in it may be hidden, and yet it lies further on. The chain stays: nothing was
-        // pushed.
-        (advance.to, advance.scanned) = (acked.clone(), Some(behind).filter(|it| *it != acked));
-        return Ok(PushOutcome::Advanced(advance));
+        // Everything in it may be hidden, and yet it lies further on. Nothing is pushed.
+        return Ok(PushOutcome::Advanced(advance.staying(page.goes_on_at())));
     }
     if !way.carries_items() && !is_still {
         // Read before the target hears of it: what comes later is another change.
         if let Some(head) = shared.head(reading.view()).await? {
-            (advance.to, advance.scanned, advance.more) = (head, None, false);
+            advance = Advance {
+                to: head,
+                scanned: None,
+                more: false,
+                ..advance
+            };
         }
     }
-    let (mut resource, mut directive) = (None, Directive::Patch);
+    let mut resource = None;
+    let mut directive = Directive::Patch;
     if push.is_resource && way.carries_items() {
         match resource_push(shared, &reading, &push.target).await? {
-            ResourceState::Pushed(pushed, what) => (resource, directive) = (Some(pushed), what),
+            ResourceState::Pushed(pushed, what) => {
+                resource = Some(pushed);
+                directive = what;
+            }
             // Its subscriber has no word for a deletion.
             ResourceState::Untold if is_still => return Ok(PushOutcome::Nothing),
-            // The chain stays, as where everything is hidden.
             ResourceState::Untold => {
-                (advance.to, advance.scanned) =
-                    (acked.clone(), Some(behind).filter(|it| *it != acked));
-                return Ok(PushOutcome::Advanced(advance));
+                return Ok(PushOutcome::Advanced(advance.staying(page.goes_on_at())));
             }
             ResourceState::NotKept => {
                 return Ok(PushOutcome::Ours("its document is not kept".to_owned()));
             }
         }
     }
-    let validators = PushValidators {
-        // A document of the publisher has tags of its own.
-        etag: (!page.more && !is_legacy_document)
-            .then(|| shared.readers.etag(&reading, page.head, "")),
-        last_modified: (!page.more).then(|| page.head.last_t.max(page.head.metadata_t)),
-        date: match Toc::parse(&page.last_cursor).and_then(|toc| toc.t.stamp()) {
-            Some(t) if is_still && push.tells_channel => Some(t.max(page.head.metadata_t)),
-            t => t,
-        },
-    };
-    let channel_t = Some(page.head.metadata_t);
+    let channel_t = page.head.metadata_t;
     let has_items = page.count > 0;
     let delivery = Delivery {
-        representation: push.representation,
+        representation: form,
         link,
-        prev: acked,
+        prev: stored.acked,
+        validators: push.validators(shared, &reading, &page, is_still),
         page,
-        validators,
         resource,
         directive,
     };
     let delivered = way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
-    if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to))
-        && has_items
-    {
-        let lag_us = shared
-            .now()
-            .micros()
-            .saturating_sub(last.t.stamp().unwrap_or_default().micros());
-        shared
-            .metrics
-            .push_lag(Duration::from_micros(lag_us).as_secs_f64());
-    }
     Ok(match delivered {
         Delivered::Taken { on_behalf_of } => {
-            advance.on_behalf_of = on_behalf_of.filter(|_| push.may_speak_for_many);
-            (advance.channel_t, advance.is_delivered) = (channel_t, true);
-            PushOutcome::Advanced(advance)
+            if has_items {
+                note_lag(shared, &advance.to);
+            }
+            PushOutcome::Advanced(Advance {
+                on_behalf_of: on_behalf_of.filter(|_| push.may_speak_for_many),
+                channel_t: Some(channel_t),
+                is_delivered: true,
+                ..advance
+            })
         }
         Delivered::Gone => PushOutcome::Gone,
         Delivered::Failed(not_taken) => PushOutcome::Failed(not_taken),
         Delivered::Unsendable => PushOutcome::Ours("it cannot be put into a request".to_owned()),
     })
+}
+
+impl Push {
+    /// True where the target is to hear of it although nothing stands after the cursor.
+    fn is_due_without_items(&self, page: &Rendered) -> bool {
+        if self.is_heartbeat {
+            return true;
+        }
+        let Some(known) = self.channel_t else {
+            return false;
+        };
+        self.tells_channel && known < page.head.metadata_t
+    }
+
+    /// The validators of its page; `is_still` where it has no items.
+    fn validators(
+        &self,
+        shared: &Shared,
+        reading: &ReadRequest,
+        page: &Rendered,
+        is_still: bool,
+    ) -> PushValidators {
+        let channel_t = page.head.metadata_t;
+        let mut date = Toc::parse(&page.last_cursor).and_then(|toc| toc.t.stamp());
+        if is_still && self.tells_channel {
+            date = date.map(|t| t.max(channel_t));
+        }
+        let mut validators = PushValidators {
+            date,
+            ..PushValidators::default()
+        };
+        if page.more {
+            return validators;
+        }
+        validators.last_modified = Some(page.head.last_t.max(channel_t));
+        let is_legacy_document = self.own_url.is_some() && self.representation.is_classic();
+        if !is_legacy_document {
+            // A document of the publisher has tags of its own.
+            validators.etag = Some(shared.readers.etag(reading, page.head, ""));
+        }
+        validators
+    }
+}
+
+impl Advance {
+    /// The step over a page that follows on what was pushed last.
+    fn over(page: &Rendered, push: &Push, acked: &str) -> Self {
+        Self {
+            from: acked.to_owned(),
+            to: page.last_cursor.clone(),
+            scanned: page.scanned.clone(),
+            more: page.more,
+            on_behalf_of: push.on_behalf_of,
+            channel_t: push.channel_t,
+            is_delivered: false,
+        }
+    }
+
+    /// The same step where the chain stays as it is, and the view is read from `scanned` on.
+    fn staying(mut self, scanned: &str) -> Self {
+        self.to.clone_from(&self.from);
+        self.scanned = None;
+        if scanned != self.from {
+            self.scanned = Some(scanned.to_owned());
+        }
+        self
+    }
+}
+
+/// Notes the time from the last change of a push to its delivery.
+fn note_lag(shared: &Shared, pushed: &str) {
+    let Some(last) = Toc::parse(pushed) else {
+        return;
+    };
+    let changed_us = last.t.stamp().unwrap_or_default().micros();
+    let lag = Duration::from_micros(shared.now().micros().saturating_sub(changed_us));
+    shared.metrics.push_lag(lag.as_secs_f64());
 }
 
 /// Push of a resource.

@@ -267,12 +267,14 @@ impl Roster {
         else {
             return;
         };
-        // That a callback is not asked is known here alone.
-        if (entry.applicant.standing, standing) != (Standing::Unanswered, Standing::Unverified) {
-            unverified.leave(entry);
-            entry.applicant.standing = standing;
-            unverified.join(&key, entry);
+        let known = entry.applicant.standing;
+        if known == Standing::Unanswered && standing == Standing::Unverified {
+            // That a callback is not asked is known here alone.
+            return;
         }
+        unverified.leave(entry);
+        entry.applicant.standing = standing;
+        unverified.join(&key, entry);
     }
 
     /// Notes that there is something to push, or nothing.
@@ -313,18 +315,13 @@ impl Roster {
         ticket: Ticket,
         failing: Option<FailingSubscriber>,
     ) {
-        if let Some(entry) = self
-            .lock()
-            .entries
-            .get_mut(key)
-            .filter(|entry| entry.ticket == ticket)
-        {
+        self.of_task(key, ticket, |entry| {
             let since = entry.failing.as_ref().map(|failing| failing.since);
             entry.failing = failing.map(|failing| FailingSubscriber {
                 since: since.unwrap_or(failing.since),
                 ..failing
             });
-        }
+        });
     }
 
     /// The subscriptions of every feed whose pushes are not taken, so many of each at most.

@@ -245,14 +245,8 @@ impl SubscriptionTask {
         self.row.end().await;
         let _ = done.send(());
         if is_told {
-            let shared = &self.place.shared;
-            let told = verify::deny(
-                shared,
-                &target,
-                "the operator of the hub ended it",
-                Return::Open,
-            );
-            shared.stop.run_until_cancelled(told).await;
+            let why = "the operator of the hub ended it";
+            verify::deny(&self.place.shared, &target, why, Return::Open).await;
         }
     }
 
@@ -283,9 +277,8 @@ impl SubscriptionTask {
         let target = self.row.sub.target.clone();
         self.retire().await;
         if target.wishes().warning_secs.is_some() {
-            let shared = &self.place.shared;
-            let told = verify::deny(shared, &target, "the lease is over", Return::Open);
-            shared.stop.run_until_cancelled(told).await;
+            let why = "the lease is over";
+            verify::deny(&self.place.shared, &target, why, Return::Open).await;
         }
     }
 
@@ -306,14 +299,8 @@ impl SubscriptionTask {
             return self.row.end().await;
         }
         self.retire().await;
-        let shared = &self.place.shared;
-        let told = verify::deny(
-            shared,
-            &target,
-            "the subscriber may not read this feed any more",
-            Return::Closed,
-        );
-        shared.stop.run_until_cancelled(told).await;
+        let why = "the subscriber may not read this feed any more";
+        verify::deny(&self.place.shared, &target, why, Return::Closed).await;
     }
 
     /// Ends with the feed, whose row went with it, and tells the subscriber (W-10).
@@ -324,13 +311,8 @@ impl SubscriptionTask {
         drop(place);
         let (host, topic) = (row.host(), row.shown_topic());
         info!(callback.host = %host, "`{topic}` at {host} ends with its feed, which was forgotten");
-        let told = verify::deny(
-            &shared,
-            &row.sub.target,
-            "the feed was removed",
-            Return::Closed,
-        );
-        shared.stop.run_until_cancelled(told).await;
+        let why = "the feed was removed";
+        verify::deny(&shared, &row.sub.target, why, Return::Closed).await;
     }
 }
 

@@ -85,15 +85,17 @@ pub(super) enum Return {
 }
 
 /// Tells a subscriber once that its subscription is no more, for a reason that is not its own
-/// (W-10). Its answer means nothing.
+/// (W-10), unless we stop before. Its answer means nothing.
 pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str, back: Return) {
-    let way = way_to(target, shared);
-    if let Some(way) = way
-        && let Some(request) = way.denial(reason, back == Return::Open)
-        && let Ok(mut place) = shared.places.enter(&way.destination(), Errand::Push).await
-    {
-        let _ = shared.client.send(request, &mut place).await;
-    }
+    let told = async {
+        if let Some(way) = way_to(target, shared)
+            && let Some(request) = way.denial(reason, back == Return::Open)
+            && let Ok(mut place) = shared.places.enter(&way.destination(), Errand::Push).await
+        {
+            let _ = shared.client.send(request, &mut place).await;
+        }
+    };
+    shared.stop.run_until_cancelled(told).await;
 }
 
 /// Warns a subscriber that its lease ends in so many seconds. True when it has heard.

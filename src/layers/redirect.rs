@@ -192,13 +192,15 @@ impl Trail {
     /// none.
     fn is_home(&self) -> bool {
         let (first, here) = (&self.urls[0], self.here());
-        let has_usual_port = |url: &Url| url.port().is_none();
+        if first.origin() == here.origin() {
+            return true;
+        }
+        let have_usual_ports = first.port().is_none() && here.port().is_none();
         let host = |url: &Url| {
-            url.host_str()
-                .map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned())
+            let host = url.host_str()?;
+            Some(host.strip_prefix("www.").unwrap_or(host).to_owned())
         };
-        first.origin() == here.origin()
-            || host(first) == host(here) && has_usual_port(first) && has_usual_port(here)
+        have_usual_ports && host(first) == host(here)
     }
 
     fn landing(self) -> Landing {

@@ -60,7 +60,7 @@ pub(super) struct SitePlace {
     end: PlaceEnd,
 }
 
-/// PlaceMoves of an exchange that holds a place, told from where its bytes pass.
+/// Progress of an exchange that holds a place, told from where its bytes pass.
 #[derive(Clone, Debug)]
 pub(super) struct PlaceProgress {
     began: Instant,

@@ -77,6 +77,16 @@ pub(super) struct Follower {
     channel_t: Option<Stamp>,
 }
 
+/// The end of a try to pass changes without a read.
+enum Passed {
+    /// The view has to be read.
+    MustRead,
+    /// The view is as it was, and so is the position.
+    Nothing,
+    /// The view is as it was. The position moves with this page, which has no items.
+    UpTo(Arc<Rendered>),
+}
+
 impl Follower {
     /// The same reader, whose pages end when the channel alone changes (P03-10), where its form
     /// shows the channel.
@@ -100,19 +110,17 @@ impl Follower {
             self.has_looked = true;
             let announced = *self.changes.borrow_and_update();
             let page = match Box::pin(self.pass_changes(announced)).await {
-                Some(passed) => passed,
-                None => Some(Box::pin(self.look(announced)).await?),
+                Passed::MustRead => Some(Box::pin(self.look(announced)).await?),
+                Passed::UpTo(page) => Some(page),
+                Passed::Nothing => None,
             };
-            // A page of a form without tombstones may be empty and yet lie further on.
-            let wanted = page
-                .as_ref()
-                .filter(|page| (self.is_wanted)(&self.reading, page))
-                .cloned();
             if let Some(page) = page {
-                self.go_on_behind(&page, wanted.is_some());
-            }
-            if wanted.is_some() {
-                return Ok(wanted);
+                // A page of a form without tombstones may be empty and yet lie further on.
+                let is_wanted = (self.is_wanted)(&self.reading, &page);
+                self.go_on_behind(&page, is_wanted);
+                if is_wanted {
+                    return Ok(Some(page));
+                }
             }
             // It is as it was when the wait began, or before the read.
             if self
@@ -163,47 +171,51 @@ impl Follower {
 
     // Decides: Which changes does a waiter with a filter pass without a read?
     /// Passes the changes since the last look, if the view shows none of them: then it is as it
-    /// was, and nothing is read, counted or rendered for it alone. The page of what was passed has
-    /// no items; there is none where the position stays. `None` when the view has to be read.
-    async fn pass_changes(&mut self, announced: Head) -> Option<Option<Arc<Rendered>>> {
-        let looked = self.looked?;
+    /// was, and nothing is read, counted or rendered for it alone.
+    async fn pass_changes(&mut self, announced: Head) -> Passed {
+        let Some(looked) = self.looked else {
+            return Passed::MustRead;
+        };
         let view = &self.reading.view;
         let filter = &view.filter;
         // Entries inherit what the feed says of itself.
         let is_same_feed =
             |head: Head| head.metadata_t == looked.metadata_t || !filter.is_of_feed();
         if !filter.has_terms() || !announced.ready || !is_same_feed(announced) {
-            return None;
+            return Passed::MustRead;
         }
         let mut passed: Option<String> = None;
         let mut at = looked;
         while at.last_t < announced.last_t {
-            // The read of the page tells an error.
-            let changes = self
-                .readers
-                .changes(view.feed, at.last_t, announced)
-                .await
-                .ok()?;
+            let changes = self.readers.changes(view.feed, at.last_t, announced).await;
+            let Ok(changes) = changes else {
+                // The read of the page tells the error.
+                return Passed::MustRead;
+            };
             let is_further = changes.end.last_t > at.last_t;
             if !is_further || !is_same_feed(changes.end) {
-                return None;
+                return Passed::MustRead;
             }
             let change = changes.in_view(filter, view.order);
             if let Some(added) = change.added {
                 self.readers.carry_total(view, at, &changes, added).await;
             }
             if change.is_shown {
-                return None;
+                return Passed::MustRead;
             }
             at = changes.end;
-            let last = changes
-                .last(view.order)
-                .filter(|(t, _)| self.reading.is_before(*t));
-            passed = last.map(|(_, cursor)| cursor.clone()).or(passed);
+            if let Some((t, cursor)) = changes.last(view.order)
+                && self.reading.is_before(*t)
+            {
+                passed = Some(cursor.clone());
+            }
         }
         self.looked = Some(at);
+        let Some(cursor) = passed else {
+            return Passed::Nothing;
+        };
         let kept = self.reading.kept_cursor().unwrap_or_default().to_owned();
-        Some(passed.map(|cursor| Arc::new(Rendered::passed(at, kept, cursor))))
+        Passed::UpTo(Arc::new(Rendered::passed(at, kept, cursor)))
     }
 
     /// Waits for a change; false when none is to be waited for any more.

@@ -124,16 +124,16 @@ fn is_script(element: &Element) -> bool {
             .iter()
             .any(|name| element.name.eq_ignore_ascii_case(name))
     };
-    let sends_away = || {
-        element
-            .attributes
-            .iter()
-            .any(|attribute| attribute.name.eq_ignore_ascii_case("http-equiv"))
-    };
-    named(&["script"])
-        || element.ns == XML_EVENTS
-        || element.ns == SVG && named(&["handler", "listener"])
-        || is_known(element) && named(&["meta"]) && sends_away()
+    if named(&["script"]) || element.ns == XML_EVENTS {
+        return true;
+    }
+    if element.ns == SVG && named(&["handler", "listener"]) {
+        return true;
+    }
+    let mut attributes = element.attributes.iter();
+    is_known(element)
+        && named(&["meta"])
+        && attributes.any(|attribute| attribute.name.eq_ignore_ascii_case("http-equiv"))
 }
 
 /// True in the vocabularies that browsers know.
@@ -171,13 +171,12 @@ impl AttributePlace {
             event.bytes().all(|b| b.is_ascii_alphabetic())
                 && (self.is_known || EVENTS.split_ascii_whitespace().any(|known| known == event))
         });
+        if is_handler {
+            return true;
+        }
         let is_of_words = WORDS.contains(&name.as_str()) || name.starts_with("aria-");
-        is_handler
-            || !is_of_words
-                && attribute
-                    .value
-                    .split([';', ','])
-                    .any(|url| self.is_script_url(url))
+        let mut urls = attribute.value.split([';', ',']);
+        !is_of_words && urls.any(|url| self.is_script_url(url))
     }
 
     /// True for a URL of such a scheme, as browsers read it: white space and controls in it do not

@@ -158,75 +158,92 @@ impl LinkPlace {
         let text: String = document[mark..].iter().map(ascii).collect();
         let mut reader = NsReader::from_str(&text);
         reader.config_mut().check_end_names = false;
+        let offset = |position: u64| mark + usize::try_from(position).unwrap_or_default();
         let mut found: Option<Self> = None;
         let mut depth = 0_usize;
         // The first byte of the element to replace that is open.
         let mut open: Option<usize> = None;
         loop {
-            let before = mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
+            let before = offset(reader.buffer_position());
             let Ok((namespace, event)) = reader.read_resolved_event() else {
                 break;
             };
             let is_atom =
                 matches!(namespace, ResolveResult::Bound(name) if name.as_ref() == ns::ATOM);
+            let after = offset(reader.buffer_position());
             let (element, is_empty) = match &event {
                 Event::Start(element) => (element, false),
                 Event::Empty(element) => (element, true),
                 Event::End(_) => {
                     depth = depth.saturating_sub(1);
-                    if let Some(place) = &mut found {
-                        let after =
-                            mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
-                        match open.take() {
-                            Some(start) if depth == place.depth => {
-                                place.replaced.push(start..after)
-                            }
-                            other => open = other,
-                        }
-                        if depth < place.depth {
-                            break;
-                        }
+                    let Some(place) = &mut found else {
+                        continue;
+                    };
+                    if depth < place.depth {
+                        break;
+                    }
+                    if depth == place.depth
+                        && let Some(start) = open.take()
+                    {
+                        place.replaced.push(start..after);
                     }
                     continue;
                 }
                 Event::Eof => break,
                 _ => continue,
             };
-            let name = element.name();
-            let is_link = (is_atom || syntax == LegacySyntax::Atom)
-                && element.local_name().as_ref().eq_ignore_ascii_case("link")
-                && is_self(element);
-            let is_replaced = found.as_ref().is_some_and(|place| depth == place.depth)
-                && (is_link || (has_cloud && name.as_ref().eq_ignore_ascii_case("cloud")));
-            let is_head = found.is_none() && is_head(syntax, depth, element.local_name().as_ref());
-            let after = mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
-            if is_replaced && is_empty {
-                found.as_mut()?.replaced.push(before..after);
-            } else if is_replaced {
-                open = Some(before);
-            }
-            if is_empty {
-                continue;
-            }
-            depth += 1;
-            if is_head {
-                let prefix = match (syntax, name.prefix()) {
-                    // An old Atom has links of its own vocabulary, too.
-                    (LegacySyntax::Atom, prefix) => prefix.map(|prefix| prefix.as_ref().to_owned()),
-                    _ => Some(PREFIX.to_owned()),
-                };
-                let prefix = prefix.map(|prefix| prefix + ":");
+            if let Some(place) = &mut found {
+                let is_of_head = depth == place.depth;
+                if is_of_head && is_replaced(element, syntax, is_atom, has_cloud) {
+                    if is_empty {
+                        place.replaced.push(before..after);
+                    } else {
+                        open = Some(before);
+                    }
+                }
+            } else if !is_empty && is_head(syntax, depth, element.local_name().as_ref()) {
                 found = Some(Self {
                     at: after,
-                    name: prefix.unwrap_or_default() + "link",
+                    name: link_name(element, syntax),
                     declares: syntax != LegacySyntax::Atom,
                     replaced: Vec::new(),
-                    depth,
+                    depth: depth + 1,
                 });
+            }
+            if !is_empty {
+                depth += 1;
             }
         }
         found
     }
+}
+
+/// Name of our link elements below a head. An old Atom has links of its own vocabulary, too.
+fn link_name(head: &BytesStart<'_>, syntax: LegacySyntax) -> String {
+    if syntax != LegacySyntax::Atom {
+        return format!("{PREFIX}:link");
+    }
+    match head.name().prefix() {
+        Some(prefix) => format!("{}:link", prefix.as_ref()),
+        None => "link".to_owned(),
+    }
+}
+
+/// True for an element of the head for which one of ours stands. `is_atom` says that its namespace
+/// is that of Atom.
+fn is_replaced(
+    element: &BytesStart<'_>,
+    syntax: LegacySyntax,
+    is_atom: bool,
+    has_cloud: bool,
+) -> bool {
+    if has_cloud && element.name().as_ref().eq_ignore_ascii_case("cloud") {
+        return true;
+    }
+    let local_name = element.local_name();
+    let is_link = local_name.as_ref().eq_ignore_ascii_case("link");
+    let is_of_atom = is_atom || syntax == LegacySyntax::Atom;
+    is_link && is_of_atom && is_self(element)
 }
 
 /// True for the element that holds what is said of the feed as a whole. Old software wrote names in

@@ -22,6 +22,7 @@ use http_body::Body;
 use percent_encoding::percent_decode_str;
 use prometheus_client::registry::Registry;
 use std::{
+    borrow::Cow,
     convert::Infallible,
     fmt::Display,
     sync::{Arc, RwLock},
@@ -100,8 +101,14 @@ pub enum OperatorAnswer {
     Away(String),
 }
 
-/// The status, the media type and the text of an answer.
-type AdminAnswer = (StatusCode, &'static str, String);
+/// An answer to the operator.
+struct AdminAnswer {
+    status: StatusCode,
+    media_type: &'static str,
+    text: String,
+    /// The methods that its path takes, where the one of the request is none of them.
+    allow: Option<&'static str>,
+}
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json; charset=utf-8";
@@ -117,7 +124,7 @@ impl OperatorAnswer {
             Self::UpstreamFailed(text) => (StatusCode::BAD_GATEWAY, text),
             Self::Away(text) => (StatusCode::SERVICE_UNAVAILABLE, text),
         };
-        (status, TEXT, format!("{}\n", text.trim_end_matches('\n')))
+        AdminAnswer::text(status, format!("{}\n", text.trim_end_matches('\n')))
     }
 
     /// The same where what was done is told as JSON.
@@ -129,6 +136,68 @@ impl OperatorAnswer {
     }
 }
 
+impl AdminAnswer {
+    fn new(status: StatusCode, media_type: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            media_type,
+            text: text.into(),
+            allow: None,
+        }
+    }
+
+    fn text(status: StatusCode, text: impl Into<String>) -> Self {
+        Self::new(status, TEXT, text)
+    }
+
+    /// The refusal of a method, at a path that takes these.
+    fn not_allowed(allow: &'static str, text: &str) -> Self {
+        Self {
+            allow: Some(allow),
+            ..Self::text(StatusCode::METHOD_NOT_ALLOWED, text)
+        }
+    }
+
+    /// The whole response. A status that is the same is not sent again.
+    fn respond(mut self, request: &Request<()>) -> Response {
+        let mut tag = None;
+        if self.status == StatusCode::OK && request.uri().path() == "/status" {
+            tag = Some(AnswerValidators {
+                etag: tag_of(self.text.as_bytes(), ""),
+                modified: None,
+            });
+        }
+        if let Some(tag) = &tag
+            && tag.are_fresh(request.headers())
+        {
+            self.status = StatusCode::NOT_MODIFIED;
+            self.text.clear();
+        }
+        let mut response = Response::new(body::whole(self.text));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if !matches!(
+            self.status,
+            StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT
+        ) {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media_type));
+        }
+        let kept = if tag.is_some() {
+            "private, no-cache"
+        } else {
+            "no-store"
+        };
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
+        if let Some(tag) = tag {
+            tag.write(headers);
+        }
+        if let Some(allow) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        response
+    }
+}
+
 /// The answer when something cannot be done now.
 fn failed(why: String) -> AdminAnswer {
     OperatorAnswer::Away(why).into_text()
@@ -136,7 +205,7 @@ fn failed(why: String) -> AdminAnswer {
 
 /// The answer to what cannot be meant.
 fn bad_request(why: impl Display) -> AdminAnswer {
-    (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n"))
+    AdminAnswer::text(StatusCode::BAD_REQUEST, format!("{why}\n"))
 }
 
 /// A line of text, unless it failed.
@@ -147,7 +216,7 @@ fn done(told: Result<String, String>) -> AdminAnswer {
 /// JSON, unless it failed.
 fn json(told: Result<String, String>) -> AdminAnswer {
     match told {
-        Ok(json) => (StatusCode::OK, JSON, json + "\n"),
+        Ok(json) => AdminAnswer::new(StatusCode::OK, JSON, json + "\n"),
         Err(why) => failed(why),
     }
 }
@@ -217,7 +286,7 @@ impl Admin {
     /// The answer while the start is under way.
     fn starting_answer(&self, method: &Method, path: &str) -> AdminAnswer {
         match (method.as_str(), path) {
-            ("GET" | "HEAD", "/live") => (StatusCode::OK, TEXT, "live\n".into()),
+            ("GET" | "HEAD", "/live") => AdminAnswer::text(StatusCode::OK, "live\n"),
             _ => failed(format!("everfeed is starting: {}", self.start)),
         }
     }
@@ -238,16 +307,15 @@ impl Admin {
             ("GET" | "HEAD", "/live") => done(insight.live().map(|()| "live".into())),
             ("GET" | "HEAD", "/ready") => done(insight.ready().await.map(|()| "ready".into())),
             ("GET" | "HEAD", "/metrics") => match insight.gauges(self.metrics.registry()).await {
-                Ok(registry) => (StatusCode::OK, OPEN_METRICS, exposition(&registry)),
+                Ok(registry) => {
+                    AdminAnswer::new(StatusCode::OK, OPEN_METRICS, exposition(&registry))
+                }
                 Err(why) => failed(why),
             },
             ("POST", "/reload") => insight.reload().await.into_text(),
             ("GET" | "HEAD", "/check") => insight.check().await.into_json(),
-            _ => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                TEXT,
-                METHODS_OF_STATE.into(),
-            ),
+            (_, "/reload") => AdminAnswer::not_allowed("POST", METHODS_OF_STATE),
+            _ => AdminAnswer::not_allowed("GET, HEAD", METHODS_OF_STATE),
         }
     }
 
@@ -264,8 +332,10 @@ impl Admin {
         if let Some(command) = AccountCommand::read(method, path, query) {
             return match command {
                 Ok(command) => match insight.change_accounts(command).await {
-                    AccountAnswer::Done(text) => (StatusCode::OK, TEXT, text),
-                    AccountAnswer::Refused(why) => (StatusCode::CONFLICT, TEXT, why + "\n"),
+                    AccountAnswer::Done(text) => AdminAnswer::text(StatusCode::OK, text),
+                    AccountAnswer::Refused(why) => {
+                        AdminAnswer::text(StatusCode::CONFLICT, why + "\n")
+                    }
                     AccountAnswer::Failed(why) => failed(why),
                 },
                 Err(why) => bad_request(why),
@@ -280,51 +350,57 @@ impl Admin {
                 Err(why) => bad_request(why),
             };
         }
-        match (method.as_str(), path) {
-            ("GET" | "HEAD", _) if path.starts_with(EXPLAIN) => {
-                let item = parameter(query, "item");
-                let told = insight.explain(&path[EXPLAIN.len()..], item.as_deref()).await;
-                match told.transpose() {
-                    Some(told) => json(told),
-                    None => (StatusCode::NOT_FOUND, TEXT, "no feed of that name is configured\n".into()),
-                }
+        if let Some(feed) = path.strip_prefix(EXPLAIN) {
+            if !matches!(*method, Method::GET | Method::HEAD) {
+                return AdminAnswer::not_allowed("GET, HEAD", "GET\n");
             }
-            ("POST", "/clock/accept") => {
-                done(insight.accept_clock().await.map(|()| "the clock is accepted".into()))
+            let item = parameter(query, "item");
+            let told = insight.explain(feed, item.as_deref()).await;
+            return match told.transpose() {
+                Some(told) => json(told),
+                None => AdminAnswer::text(
+                    StatusCode::NOT_FOUND,
+                    "no feed of that name is configured\n",
+                ),
+            };
+        }
+        let is_post = *method == Method::POST;
+        let is_of_feed = [ACCEPT, FORGET, POLL]
+            .iter()
+            .any(|start| path.starts_with(start));
+        if is_of_feed && !is_post {
+            return AdminAnswer::not_allowed("POST", "POST\n");
+        }
+        if matches!(path, "/clock/accept" | "/backup") && !is_post {
+            return AdminAnswer::not_allowed("POST", METHODS_OF_STATE);
+        }
+        if let Some(feed) = name_behind(FORGET, path) {
+            let item = parameter(query, "item");
+            return insight.forget(&feed, item.as_deref()).await.into_text();
+        }
+        if let Some(feed) = name_behind(ACCEPT, path) {
+            return insight.accept_url(&feed).await.into_text();
+        }
+        if let Some(feed) = name_behind(POLL, path) {
+            let now = parameter(query, "now").is_some();
+            return insight.poll(&feed, now).await.into_text();
+        }
+        match path {
+            "/clock/accept" => {
+                let accepted = insight.accept_clock().await;
+                done(accepted.map(|()| "the clock is accepted".into()))
             }
-            ("POST", "/backup") => match parameter(query, "file") {
+            "/backup" => match parameter(query, "file") {
                 Some(file) if file.starts_with('/') => done(insight.back_up(&file).await),
                 _ => bad_request("name the file: /backup?file=/PATH"),
             },
-            ("POST", path) if path.starts_with(FORGET) => {
-                let feed = percent_decode_str(&path[FORGET.len()..]).decode_utf8_lossy();
-                let item = parameter(query, "item");
-                insight.forget(&feed, item.as_deref()).await.into_text()
-            }
-            ("POST", path) if path.starts_with(ACCEPT) => {
-                let feed = percent_decode_str(&path[ACCEPT.len()..]).decode_utf8_lossy();
-                insight.accept_url(&feed).await.into_text()
-            }
-            ("POST", path) if path.starts_with(POLL) => {
-                let feed = percent_decode_str(&path[POLL.len()..]).decode_utf8_lossy();
-                let now = parameter(query, "now").is_some();
-                insight.poll(&feed, now).await.into_text()
-            }
-            (_, path) if [ACCEPT, FORGET, POLL].iter().any(|start| path.starts_with(start)) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
-            (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
-            (_, "/clock/accept" | "/backup") => {
-                (StatusCode::METHOD_NOT_ALLOWED, TEXT, METHODS_OF_STATE.into())
-            }
-            _ => (
-                StatusCode::NOT_FOUND,
-                TEXT,
-                "here are /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n"
-                    .into(),
-            ),
+            _ => AdminAnswer::text(StatusCode::NOT_FOUND, WANTED),
         }
     }
 }
 
+/// The answer at a path that is not there.
+const WANTED: &str = "here are /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n";
 /// The methods of paths without the name of a feed.
 const METHODS_OF_STATE: &str = "GET, and POST at /clock/accept, /backup and /reload\n";
 /// The path before the name of a feed that is explained.
@@ -336,6 +412,12 @@ const POLL: &str = "/poll/";
 /// The path before the name of a feed that is forgotten.
 const FORGET: &str = "/forget/";
 
+/// The name of a feed behind the start of its path, decoded; `None` for other paths.
+fn name_behind<'a>(start: &str, path: &'a str) -> Option<Cow<'a, str>> {
+    let name = path.strip_prefix(start)?;
+    Some(percent_decode_str(name).decode_utf8_lossy())
+}
+
 /// The answer of the process that works.
 async fn handed_on<B>(relay: &OperatorRelay, request: Request<()>, body: B) -> Response
 where
@@ -344,8 +426,8 @@ where
     let body = match whole_body(body).await {
         Ok(body) => body,
         Err(refused) => {
-            let (status, _, text) = refused.respond();
-            return body::plain(status, text);
+            let told = refused.respond();
+            return body::plain(told.status, told.text);
         }
     };
     let (request, ()) = request.into_parts();
@@ -368,7 +450,11 @@ where
         Ok(command) => insight.registry(command).await,
         Err(refused) => refused,
     };
-    answer.respond()
+    let mut told = answer.respond();
+    if told.status == StatusCode::METHOD_NOT_ALLOWED {
+        told.allow = Some(RegistryCommand::allowed(request.uri.path()));
+    }
+    told
 }
 
 impl<B> Service<Request<B>> for Admin
@@ -390,7 +476,7 @@ where
             let request = Request::from_parts(request, ());
             let query = request.uri().query().unwrap_or_default();
             let path = request.uri().path();
-            let (mut status, media, mut body) = match &admin.desk() {
+            let answer = match &admin.desk() {
                 Desk::Starting => admin.starting_answer(request.method(), path),
                 Desk::Here(insight) if RegistryCommand::is_about(path) => {
                     registry_answer(insight, request.clone(), body).await
@@ -406,47 +492,7 @@ where
                 }
                 Desk::Elsewhere(_, relay) => return Ok(handed_on(relay, request, body).await),
             };
-            let tag = (status == StatusCode::OK && request.uri().path() == "/status").then(|| {
-                AnswerValidators {
-                    etag: tag_of(body.as_bytes(), ""),
-                    modified: None,
-                }
-            });
-            if tag
-                .as_ref()
-                .is_some_and(|tag| tag.are_fresh(request.headers()))
-            {
-                (status, body) = (StatusCode::NOT_MODIFIED, String::new());
-            }
-            let mut response = Response::new(body::whole(body));
-            *response.status_mut() = status;
-            let headers = response.headers_mut();
-            if !matches!(status, StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
-                headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
-            }
-            let kept = if tag.is_some() {
-                "private, no-cache"
-            } else {
-                "no-store"
-            };
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
-            if let Some(tag) = tag {
-                tag.write(headers);
-            }
-            if status == StatusCode::METHOD_NOT_ALLOWED {
-                let path = request.uri().path();
-                let is_change = matches!(path, "/clock/accept" | "/backup" | "/reload")
-                    || [ACCEPT, FORGET, POLL]
-                        .iter()
-                        .any(|start| path.starts_with(start));
-                let allow = match is_change {
-                    _ if RegistryCommand::is_about(path) => RegistryCommand::allowed(path),
-                    true => "POST",
-                    false => "GET, HEAD",
-                };
-                headers.insert(ALLOW, HeaderValue::from_static(allow));
-            }
-            Ok(response)
+            Ok(answer.respond(&request))
         })
     }
 }
@@ -677,6 +723,11 @@ mod tests {
             (Method::PUT, "/status", "GET, HEAD"),
             (Method::GET, "/clock/accept", "POST"),
             (Method::GET, "/poll/blog", "POST"),
+            (Method::PUT, "/reload", "POST"),
+            (Method::GET, "/backup", "POST"),
+            (Method::POST, "/explain/blog", "GET, HEAD"),
+            (Method::PUT, "/feeds", "GET, HEAD, POST"),
+            (Method::POST, "/feeds/a", "GET, HEAD, PUT, DELETE"),
         ] {
             let admin = Admin::starting(Arc::default(), Metrics::default());
             admin.open(Arc::new(House { ready: Ok(()) }));

@@ -49,12 +49,8 @@ pub fn own_mounts(
         move |request: &Parts| context.readers.site().endpoint(request.uri.path())
     };
     let is_hub = {
-        let (ours, takes_cloud) = (ours.clone(), context.takes_cloud);
-        move |request: &Parts| match ours(request) {
-            Some(Endpoint::Hub | Endpoint::HubOf(_)) => true,
-            Some(Endpoint::Cloud) => takes_cloud,
-            _ => false,
-        }
+        let (ours, context) = (ours.clone(), context.clone());
+        move |request: &Parts| ours(request).is_some_and(|endpoint| is_of_hub(&context, &endpoint))
     };
     let forms = HubForms {
         hub: hub.clone(),
@@ -117,12 +113,19 @@ pub fn answers_itself(context: &ServeContext, request: &Parts) -> bool {
         return true;
     }
     let is_ours = match context.readers.site().endpoint(request.uri.path()) {
-        Some(Endpoint::Hub | Endpoint::HubOf(_)) => true,
-        Some(Endpoint::Cloud) => context.takes_cloud,
-        Some(endpoint) => is_there(context, &endpoint, request),
+        Some(endpoint) => is_of_hub(context, &endpoint) || is_there(context, &endpoint, request),
         None => context.readers.site().is_below_secret(request.uri.path()),
     };
     is_ours || legacy::is_at_feed(context, request)
+}
+
+/// True for a place of the hub; for that of its cloud where there is one.
+fn is_of_hub(context: &ServeContext, endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Hub | Endpoint::HubOf(_) => true,
+        Endpoint::Cloud => context.takes_cloud,
+        _ => false,
+    }
 }
 
 /// Requests of our own hub that came back to us: a callback of somebody who wants us to ask

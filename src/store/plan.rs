@@ -49,6 +49,15 @@ pub(super) struct PlannedCommit {
     pub(super) last_t_before: Stamp,
 }
 
+impl PlannedCommit {
+    /// True when what is kept of the feed besides its items may show what was forgotten: an alias may
+    /// be the name under which a document shows it.
+    pub(super) fn may_show_forgotten(&self, commit: &Commit) -> bool {
+        let has_forgotten = self.receipt.feed.completeness.has_forgotten;
+        !self.forgotten.is_empty() || (has_forgotten && !commit.aliases.is_empty())
+    }
+}
+
 /// An item that takes a new place.
 pub(super) struct Moved {
     /// Its place before; `None` if it is new.
@@ -256,8 +265,6 @@ impl PlannedCommit {
         before: Option<Arc<Item>>,
         t: Stamp,
     ) -> Result<Item, StoreError> {
-        let is_forgotten = delete.reason == Reason::Forgotten;
-        let is_hidden = delete.reason == Reason::LeftView;
         let cannot = || {
             damaged(format!(
                 "item {} cannot be deleted: it is not live",
@@ -265,27 +272,14 @@ impl PlannedCommit {
             ))
         };
         let before = before.ok_or_else(cannot)?;
-        if before.is_gone() && !is_forgotten && !is_hidden {
+        if before.is_gone() && !matches!(delete.reason, Reason::Forgotten | Reason::LeftView) {
             return Err(cannot());
         }
         // Damage that was not noticed before must not become a panic here.
         let live = u64::from(!before.is_gone());
         self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(live);
-        if is_forgotten {
-            self.forgotten.push(delete.id);
-            self.receipt.feed.completeness.has_forgotten = true;
-        } else if !is_hidden {
-            self.evidence.push((delete.id, t, delete.evidence.clone()));
-        }
-        let publisher_id = if is_hidden {
-            None
-        } else if is_forgotten {
-            PublisherId::of_forgotten(Witnesses::of_item(&before))
-        } else {
-            PublisherId::with_source(before.publisher_id.as_ref(), before.remaining_source())
-        };
         // What was held is stripped, and what the next poll is compared with stays.
-        let mut item = Item {
+        let item = Item {
             content: Content::Gone {
                 reason: delete.reason,
                 first_missing: delete.first_missing,
@@ -293,23 +287,33 @@ impl PlannedCommit {
             },
             modified: t,
             iri: before.iri.clone(),
-            publisher_id,
+            publisher_id: None,
             tombstone_count: before.tombstone_count.saturating_add(1),
             ..*before
         };
-        if is_forgotten || is_hidden {
-            // Of what was removed for good, and of what a reader may not see any more, nothing is
-            // told: an id of the publisher may be a permalink, or words of the title. Digests of
-            // what was removed stay, by which it is recognised.
-            item.digests = ItemDigests::default();
-            if !item.iri.starts_with("urn:uuid:") {
-                item.iri = uuid_iri("", &delete.id.to_string());
+        match delete.reason {
+            Reason::Forgotten => {
+                self.forgotten.push(delete.id);
+                self.receipt.feed.completeness.has_forgotten = true;
+                // Digests of what was removed stay, by which it is recognised.
+                Ok(Item {
+                    publisher_id: PublisherId::of_forgotten(Witnesses::of_item(&before)),
+                    ..without_words(item)
+                })
+            }
+            Reason::LeftView => Ok(Item {
+                published_us: None,
+                ..without_words(item)
+            }),
+            _ => {
+                self.evidence.push((delete.id, t, delete.evidence.clone()));
+                let source = before.remaining_source();
+                Ok(Item {
+                    publisher_id: PublisherId::with_source(before.publisher_id.as_ref(), source),
+                    ..item
+                })
             }
         }
-        if is_hidden {
-            item.published_us = None;
-        }
-        Ok(item)
     }
 
     // Decides: How much is kept of a feed?
@@ -416,6 +420,21 @@ impl PlannedCommit {
             feed.completeness.first_cursor = Some(cursor.unwrap_or_default());
         }
         Ok(())
+    }
+}
+
+/// An item of which nothing is told any more: it was removed for good, or a reader may not see it.
+/// An id of the publisher may be a permalink, or words of the title.
+fn without_words(item: Item) -> Item {
+    let iri = if item.iri.starts_with("urn:uuid:") {
+        item.iri
+    } else {
+        uuid_iri("", &item.id.to_string())
+    };
+    Item {
+        iri,
+        digests: ItemDigests::default(),
+        ..item
     }
 }
 

@@ -651,3 +651,21 @@ impl Progress {
             .map_or(1, |readers| readers.max(1) as usize)
     }
 }
+
+/// A subscription as it was read. One that is damaged is left out, and told: it must not take all
+/// others with it.
+pub(super) fn unless_damaged(
+    no: SubscriptionNo,
+    found: Result<(Subscription, Progress), StoreError>,
+) -> Result<Option<(Subscription, Progress)>, StoreError> {
+    match found {
+        Err(error @ StoreError::Damaged(_)) => {
+            tracing::error!(
+                subscription.no = %no,
+                "A subscription is left out, and its subscriber gets no pushes until it subscribes again: {error}"
+            );
+            Ok(None)
+        }
+        found => found.map(Some),
+    }
+}

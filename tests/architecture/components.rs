@@ -93,6 +93,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("setting", &["secret"]),
     ("telemetry", &[]),
     ("threads", &[]),
+    ("tls_client", &[]),
 ];
 
 /// Nameable by every component, because they name none but each other.
@@ -105,6 +106,7 @@ const FOUNDATIONS: &[&str] = &[
     "setting",
     "telemetry",
     "threads",
+    "tls_client",
 ];
 
 /// In the table already, but not in the tree.

@@ -149,19 +149,21 @@ fn look_at_page(
             Err(error) => trouble = trouble.or(Some(error)),
         }
     }
-    match (feeds.is_empty(), trouble) {
-        (true, Some(trouble)) if is_named => Err(trouble),
-        (true, _) => Err(Trouble::new(format!(
-            "no feed is known of {}: the page names none, and none is at the usual addresses. If it has one, give the URL of that",
-            given.name
-        ))),
-        (false, _) => Ok(Blog {
+    if !feeds.is_empty() {
+        return Ok(Blog {
             url: answered.clone(),
             software,
             feeds,
             is_feed: false,
-        }),
+        });
     }
+    if is_named && let Some(trouble) = trouble {
+        return Err(trouble);
+    }
+    Err(Trouble::new(format!(
+        "no feed is known of {}: the page names none, and none is at the usual addresses. If it has one, give the URL of that",
+        given.name
+    )))
 }
 
 /// What a feed says of itself, and the software that made it.

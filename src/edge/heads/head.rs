@@ -269,33 +269,31 @@ fn without_port<'a>(host: &'a [u8], default: &[u8]) -> &'a [u8] {
 /// True for a name or an address, with a port, with an empty one (RFC 3986 section 3.2.3), or
 /// without.
 fn is_host(host: &[u8]) -> bool {
-    let is_port = |port: &[u8]| {
-        let port = port
-            .strip_prefix(b":")
-            .and_then(|port| std::str::from_utf8(port).ok());
-        let is_number = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-        port.is_some_and(|port| port.is_empty() || (is_number(port) && port.parse::<u16>().is_ok()))
+    if let Some(literal) = host.strip_prefix(b"[") {
+        let Some(end) = memchr::memchr(b']', literal) else {
+            return false;
+        };
+        let address = std::str::from_utf8(&literal[..end]);
+        let is_address = address.is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok());
+        return is_address && may_follow_host(&literal[end + 1..]);
+    }
+    let end = memchr::memchr(b':', host).unwrap_or(host.len());
+    let (name, port) = host.split_at(end);
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    !name.is_empty() && name.iter().all(is_of_name) && may_follow_host(port)
+}
+
+/// True for a port behind its colon, for the colon alone, and for nothing.
+fn may_follow_host(port: &[u8]) -> bool {
+    let Some(number) = port.strip_prefix(b":") else {
+        return port.is_empty();
     };
-    let end = match host {
-        [b'[', ..] => memchr::memchr(b']', host).map(|end| end + 1),
-        _ => Some(memchr::memchr(b':', host).unwrap_or(host.len())),
-    };
-    let Some((name, port)) = end.map(|end| host.split_at(end)) else {
-        return false;
-    };
-    let is_name = match name
-        .strip_prefix(b"[")
-        .and_then(|name| name.strip_suffix(b"]"))
-    {
-        Some(address) => {
-            std::str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
-        }
-        None => {
-            let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-            !name.is_empty() && name.iter().all(is_of_name)
-        }
-    };
-    is_name && (port.is_empty() || is_port(port))
+    if number.is_empty() {
+        return true;
+    }
+    // The parser takes a sign, too.
+    let is_number = number.iter().all(u8::is_ascii_digit);
+    is_number && std::str::from_utf8(number).is_ok_and(|text| text.parse::<u16>().is_ok())
 }
 
 /// Refuses names that programs behind gateways of old take for the headers of framing, and their

@@ -61,6 +61,37 @@ fn a_request_is_found_good_or_bad_wherever_it_is_cut() {
 }
 
 #[test]
+fn a_host_is_a_name_or_an_address_with_a_port_an_empty_one_or_none() {
+    // RFC 3986 section 3.2.3.
+    for (host, is_good) in [
+        ("h", true),
+        ("a-b.c_d~1", true),
+        ("h:80", true),
+        ("h:", true),
+        ("h:x", false),
+        ("h:+80", false),
+        ("h:65536", false),
+        ("h:80:80", false),
+        (":80", false),
+        ("", false),
+        ("u@h", false),
+        ("[::1]", true),
+        ("[::1]:8080", true),
+        ("[::1]:", true),
+        ("[::1]80", false),
+        ("[::1", false),
+        ("[h]", false),
+        ("[]", false),
+        ("::1", false),
+    ] {
+        let text = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let fault = (1, MalformedRequest::Host);
+        let expect = Some(fault).filter(|_| !is_good);
+        assert_eq!(check(text.as_bytes(), 0).1, expect, "{host}");
+    }
+}
+
+#[test]
 fn http_2_passes_as_it_is_and_what_only_begins_like_it_does_not() {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     for cut in 0..=preface.len() {

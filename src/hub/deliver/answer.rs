@@ -8,7 +8,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{Response, StatusCode, header::RETRY_AFTER};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// The most readers that one subscriber is believed to serve: no feed reader has more.
 const ON_BEHALF_OF_MAX: u32 = 10_000_000;
@@ -40,6 +40,12 @@ pub(super) async fn to(
     }
 }
 
+/// The wait that an answer asks for.
+pub(super) fn retry_after(answer: &Response<Bytes>, now: SystemTime) -> Option<Duration> {
+    let at = answer.headers().get(RETRY_AFTER)?;
+    parse_retry_after(at, now)
+}
+
 /// The meaning of an answer: any 2xx is a yes and its body is not looked at, 410 is the end, and
 /// all else, redirects included, is a failure (HUB-20, P-53).
 pub(super) fn judge(answer: &Result<Response<Bytes>, FetchError>, now: SystemTime) -> Delivered {
@@ -60,10 +66,7 @@ pub(super) fn judge(answer: &Result<Response<Bytes>, FetchError>, now: SystemTim
         StatusCode::GONE => Delivered::Gone,
         status => Delivered::Failed(NotTaken {
             why: format!("it answered with status {}", status.as_u16()),
-            retry_after: answer
-                .headers()
-                .get(RETRY_AFTER)
-                .and_then(|at| parse_retry_after(at, now)),
+            retry_after: retry_after(answer, now),
             too_large: status == StatusCode::PAYLOAD_TOO_LARGE,
         }),
     }

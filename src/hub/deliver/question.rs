@@ -1,13 +1,14 @@
 //! The question whether a target wants what was asked in its name, and the meaning of its answer in
 //! all protocols over HTTP; not when it is put, nor what follows.
 
+use super::answer::retry_after;
 use crate::{
     hub::admission::ClientNet,
-    layers::{FetchError, error::Refused, parse_retry_after},
+    layers::{FetchError, error::Refused},
     store::subscriptions::{Directive, Directives, Target},
 };
 use bytes::Bytes;
-use http::{Response, StatusCode, header::RETRY_AFTER};
+use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::{Duration, SystemTime};
 
@@ -147,10 +148,7 @@ pub(super) fn judge(
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
         );
     if transient || (lenient && status != StatusCode::NOT_FOUND) {
-        let retry_after = answer
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|at| parse_retry_after(at, now));
+        let retry_after = retry_after(answer, now);
         return Verdict::Later { why, retry_after };
     }
     Verdict::Refused(why)

@@ -4,7 +4,7 @@
 use super::{Hub, HubAnswer, HubSender, slow_down};
 use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},
-    catalog::{RegisteredFeed, is_open_to},
+    catalog::{CatalogSnapshot, RegisteredFeed, is_open_to},
     edge::accepted::media_ranges,
     feed::{
         filter::Filter,
@@ -19,8 +19,8 @@ use crate::{
     render::{Audience, Query, Representation, Topic, legacy::pushed},
     secret::Secret,
 };
-use std::time::Duration;
-use url::form_urlencoded;
+use std::{sync::Arc, time::Duration};
+use url::{Url, form_urlencoded};
 
 /// A topic of ours: what is pushed, and its canonical URL.
 pub(in crate::hub) struct Subject {
@@ -319,25 +319,8 @@ impl Hub {
         principal: Option<&Principal>,
     ) -> Result<Option<NamedView>, HubAnswer> {
         let catalog = self.shared.gate.catalog.snapshot();
-        let (feed, ours) = match catalog.by_legacy_url(url) {
-            Some(feed) => (feed, None),
-            None => {
-                let (address, query) = url.split_once('?').unwrap_or((url, ""));
-                // As with reads, filters count beside a parameter that only a Smart Feed has.
-                let found = [false, true].into_iter().find_map(|with_filters| {
-                    let (own, ours) = Query::split(query, with_filters);
-                    let place = match own.as_str() {
-                        "" => address.to_owned(),
-                        own => format!("{address}?{own}"),
-                    };
-                    let feed = catalog.by_legacy_url(&place)?;
-                    Query::is_smart(&ours).then_some((feed, Some(ours)))
-                });
-                match found {
-                    Some(found) => found,
-                    None => return Ok(None),
-                }
-            }
+        let Some((feed, ours)) = old_feed(&catalog, url) else {
+            return Ok(None);
         };
         let Some(place) = &feed.settings.legacy else {
             return Ok(None);
@@ -346,43 +329,29 @@ impl Hub {
             return Err(refused(principal).into());
         }
         check_scope(sender, &feed.settings.name)?;
-        let Some(ours) = ours else {
-            if feed.settings.is_resource() {
-                let place = TopicPlace::Resource(place.url.to_string());
-                return Ok(Some(NamedView::whole(feed, Representation::ATOM, place)));
-            }
-            let Some(document) = self.shared.store.document(feed.no).await? else {
-                return Err(HubAnswer::busy(
-                    "this feed has not been read from its origin yet",
-                ));
-            };
-            let representation = pushed(document.syntax).ok_or(RefusedForm::UnknownTopic(
-                "documents of its format (CDF, or no feed) are not pushed; add `order=modified` to it, or take the feed as /feeds lists it",
-            ))?;
-            let place = TopicPlace::Legacy(place.url.to_string());
-            return Ok(Some(NamedView::whole(feed, representation, place)));
+        let named = match ours {
+            Some(ours) => old_view(feed, &place.url, &ours)?,
+            None => self.old_document(feed, &place.url).await?,
         };
-        let query = Query::parse(&ours).ok().filter(Query::is_whole);
-        let Query { order, filter, .. } = query.ok_or(RefusedForm::UnknownTopic(
-            "a topic is a whole feed: leave out since, until, max, timeout and callback",
+        Ok(Some(named))
+    }
+
+    /// The topic of the documents of an old feed.
+    async fn old_document(&self, feed: &RegisteredFeed, url: &Url) -> Result<NamedView, HubAnswer> {
+        if feed.settings.is_resource() {
+            let place = TopicPlace::Resource(url.to_string());
+            return Ok(NamedView::whole(feed, Representation::ATOM, place));
+        }
+        let Some(document) = self.shared.store.document(feed.no).await? else {
+            return Err(HubAnswer::busy(
+                "this feed has not been read from its origin yet",
+            ));
+        };
+        let representation = pushed(document.syntax).ok_or(RefusedForm::UnknownTopic(
+            "documents of its format (CDF, or no feed) are not pushed; add `order=modified` to it, or take the feed as /feeds lists it",
         ))?;
-        check_order(order)?;
-        let query = Query {
-            order,
-            filter: filter.clone(),
-            ..Query::default()
-        };
-        let glue = if place.url.query().is_some() {
-            '&'
-        } else {
-            '?'
-        };
-        let place = TopicPlace::Legacy(format!("{}{glue}{query}", place.url));
-        Ok(Some(NamedView {
-            order,
-            filter,
-            ..NamedView::whole(feed, Representation::ATOM, place)
-        }))
+        let place = TopicPlace::Legacy(url.to_string());
+        Ok(NamedView::whole(feed, representation, place))
     }
 
     /// The principal who asks for a topic: whom the secret in it makes known, else the sender.
@@ -408,6 +377,48 @@ impl Hub {
             }
         }
     }
+}
+
+/// The feed that an address of an old one means, and the query of ours behind it where that is of a
+/// Smart Feed.
+fn old_feed<'a>(
+    catalog: &'a CatalogSnapshot,
+    url: &str,
+) -> Option<(&'a Arc<RegisteredFeed>, Option<String>)> {
+    if let Some(feed) = catalog.by_legacy_url(url) {
+        return Some((feed, None));
+    }
+    // As with reads, filters count beside a parameter that only a Smart Feed has.
+    for with_filters in [false, true] {
+        let (own, ours) = Query::split_address(url, with_filters);
+        if Query::is_smart(&ours)
+            && let Some(feed) = catalog.by_legacy_url(&own)
+        {
+            return Some((feed, Some(ours)));
+        }
+    }
+    None
+}
+
+/// The topic of the Smart Feed at the address of an old feed, by the query of ours behind it.
+fn old_view(feed: &RegisteredFeed, url: &Url, ours: &str) -> Result<NamedView, RefusedForm> {
+    let query = Query::parse(ours).ok().filter(Query::is_whole);
+    let Query { order, filter, .. } = query.ok_or(RefusedForm::UnknownTopic(
+        "a topic is a whole feed: leave out since, until, max, timeout and callback",
+    ))?;
+    check_order(order)?;
+    let query = Query {
+        order,
+        filter: filter.clone(),
+        ..Query::default()
+    };
+    let glue = if url.query().is_some() { '&' } else { '?' };
+    let place = TopicPlace::Legacy(format!("{url}{glue}{query}"));
+    Ok(NamedView {
+        order,
+        filter,
+        ..NamedView::whole(feed, Representation::ATOM, place)
+    })
 }
 
 /// The refusal of what a principal may not read.

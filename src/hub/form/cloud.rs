@@ -4,7 +4,7 @@
 use super::{
     CALLBACK_BYTES_MAX, FORM_BYTES_MAX, Form, RefusedForm, TOPICS_MAX, absolute, bad, check_topic,
 };
-use crate::edge::xml_rpc::XmlRpcCall;
+use crate::edge::{fields::media_type, xml_rpc::XmlRpcCall};
 use std::net::{IpAddr, Ipv6Addr};
 use url::Host;
 
@@ -100,11 +100,10 @@ const METHOD: &str = "rssCloud.pleaseNotify";
 
 /// True for a registration by a call of XML-RPC.
 pub(in crate::hub) fn is_call(content_type: Option<&str>) -> bool {
-    let essence = content_type.unwrap_or_default().split(';').next();
-    let essence = essence.unwrap_or_default().trim();
+    let media_type = media_type(content_type.unwrap_or_default());
     ["text/xml", "application/xml"]
         .iter()
-        .any(|xml| essence.eq_ignore_ascii_case(xml))
+        .any(|xml| media_type.eq_ignore_ascii_case(xml))
 }
 
 /// The form that a call stands for: procedure, port, path, protocol, a list of URLs, and the domain.

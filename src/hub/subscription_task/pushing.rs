@@ -202,7 +202,7 @@ impl SubscriptionTask {
         let push = Push {
             view: sub.view.clone(),
             representation,
-            place: PushPlace::of(&self.row.progress),
+            stored: PushPlace::of(&self.row.progress),
             max: self.pushing.max,
             own_url: legacy_topic(&shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,

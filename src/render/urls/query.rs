@@ -140,9 +140,20 @@ impl Query {
         form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| Self::names().any(|name| name == key))
     }
 
-    /// A raw query of an old address in two: the parameters of somebody else, and those that have a
-    /// meaning here, each as it was spelt. Filters are among these only if it is asked for.
-    pub fn split(raw: &str, with_filters: bool) -> (String, String) {
+    /// An old address in two: that of the feed itself, with the parameters of somebody else, and the
+    /// raw query of those that have a meaning here. Filters are among these only if it is asked for.
+    pub fn split_address(address: &str, with_filters: bool) -> (String, String) {
+        let (path, query) = address.split_once('?').unwrap_or((address, ""));
+        let (theirs, ours) = Self::split(query, with_filters);
+        if theirs.is_empty() {
+            return (path.to_owned(), ours);
+        }
+        (format!("{path}?{theirs}"), ours)
+    }
+
+    /// The parameters of somebody else in a raw query, and those that have a meaning here, each as
+    /// it was spelt.
+    fn split(raw: &str, with_filters: bool) -> (String, String) {
         let is_ours = |part: &&str| {
             let name = part.split('=').next().unwrap_or_default();
             Self::OWN_NAMES.contains(&name)
@@ -415,6 +426,14 @@ mod tests {
             ("q=a&b".to_owned(), "max=1".to_owned())
         );
         check("", "", "", false);
+        for (address, own, ours) in [
+            ("/f", "/f", ""),
+            ("/f?since=", "/f", "since="),
+            ("/f?a=1&since=&q=x", "/f?a=1&q=x", "since="),
+        ] {
+            let found = Query::split_address(address, false);
+            assert_eq!(found, (own.to_owned(), ours.to_owned()), "{address}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Commands of the operator on the registry of feeds, their form as requests to the running process,
 //! and the answers; not what a command does.
 
-use super::{AdminAnswer, JSON, TEXT};
+use super::{AdminAnswer, JSON};
 use crate::{
+    edge::fields::media_type,
     serve::answers::refusal::{PROBLEM, problem},
     setting::RefusedSetting,
 };
@@ -160,10 +161,10 @@ impl RegistryAnswer {
 
     pub(super) fn respond(self) -> AdminAnswer {
         match self {
-            Self::Told(json) => (StatusCode::OK, JSON, json + "\n"),
-            Self::Added(json) => (StatusCode::CREATED, JSON, json + "\n"),
-            Self::Applied(text) => (StatusCode::OK, TEXT, text),
-            Self::Removed => (StatusCode::NO_CONTENT, TEXT, String::new()),
+            Self::Told(json) => AdminAnswer::new(StatusCode::OK, JSON, json + "\n"),
+            Self::Added(json) => AdminAnswer::new(StatusCode::CREATED, JSON, json + "\n"),
+            Self::Applied(text) => AdminAnswer::text(StatusCode::OK, text),
+            Self::Removed => AdminAnswer::text(StatusCode::NO_CONTENT, ""),
             Self::Refused {
                 status,
                 why,
@@ -173,7 +174,7 @@ impl RegistryAnswer {
                 if !mistakes.is_empty() {
                     told["errors"] = mistakes.iter().map(shown).collect();
                 }
-                (status, PROBLEM, format!("{told}\n"))
+                AdminAnswer::new(status, PROBLEM, format!("{told}\n"))
             }
         }
     }
@@ -196,7 +197,7 @@ fn check_media_type(request: &Parts, wanted: &str) -> Result<(), RegistryAnswer>
         return Ok(());
     };
     let given = given.to_str().unwrap_or_default();
-    let bare = given.split(';').next().unwrap_or_default().trim();
+    let bare = media_type(given);
     if bare.eq_ignore_ascii_case(wanted) {
         return Ok(());
     }
@@ -310,9 +311,9 @@ mod tests {
     fn a_mistake_is_a_problem_that_names_its_key() {
         let mistake = RefusedSetting::new("feed.a.url", "\"x\"", "give a URL");
         let refused = RegistryAnswer::mistaken(StatusCode::UNPROCESSABLE_ENTITY, vec![mistake]);
-        let (status, media_type, text) = refused.respond();
-        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((status.as_u16(), media_type), (422, PROBLEM));
+        let answer = refused.respond();
+        let told: serde_json::Value = serde_json::from_str(&answer.text).unwrap();
+        assert_eq!((answer.status.as_u16(), answer.media_type), (422, PROBLEM));
         assert_eq!(told["errors"][0]["key"], "feed.a.url");
         assert_eq!(told["status"], 422);
         assert_eq!(told["detail"], "feed.a.url: found \"x\"; give a URL");

@@ -110,15 +110,17 @@ pub(crate) fn prefers_page(accept: Option<&str>) -> bool {
 
 /// True for a media range that includes a format of feeds. XHTML is a page, and SVG a picture.
 fn could_be_feed(range: &str) -> bool {
-    let is_markup = ["/xml", "+xml", "/json", "+json"]
-        .iter()
-        .any(|end| range.ends_with(end));
+    if matches!(range, "*/*" | "application/*" | "text/*") {
+        return true;
+    }
     let is_other = range == "application/xhtml+xml" || range.starts_with("image/");
-    is_markup && !is_other
-        || matches!(range, "*/*" | "application/*" | "text/*")
-        || Representation::of(Audience::Full)
-            .filter(|form| !form.is_page())
-            .any(|form| range == form.media_type() || form.aliases().contains(&range))
+    let mut markup = ["/xml", "+xml", "/json", "+json"].iter();
+    if !is_other && markup.any(|end| range.ends_with(end)) {
+        return true;
+    }
+    Representation::of(Audience::Full)
+        .filter(|form| !form.is_page())
+        .any(|form| range == form.media_type() || form.aliases().contains(&range))
 }
 
 /// True where the consumer would rather have a page for people than JSON: `text/html` is named and
@@ -152,14 +154,16 @@ pub(crate) fn prefers_json(accept: Option<&str>) -> bool {
 pub(crate) fn wants_events(request: &Parts) -> bool {
     let accept = list_value(&request.headers, &ACCEPT);
     let ranges = media_ranges(accept.as_deref().unwrap_or_default());
-    let (events, others): (Vec<_>, Vec<_>) = ranges
-        .iter()
-        .partition(|(range, _)| range == event_stream::CONTENT_TYPE);
-    let quality = events.first().map_or(0, |(_, quality)| *quality);
-    quality > 0
-        && others
-            .iter()
-            .all(|(range, other)| range.contains('*') && *other <= quality || *other < quality)
+    let is_events = |range: &str| range == event_stream::CONTENT_TYPE;
+    let events = ranges.iter().find(|(range, _)| is_events(range));
+    let quality = events.map_or(0, |(_, quality)| *quality);
+    if quality == 0 {
+        return false;
+    }
+    ranges.iter().all(|(range, other)| {
+        let is_wildcard = range.contains('*');
+        is_events(range) || *other < quality || (is_wildcard && *other == quality)
+    })
 }
 
 /// True where a list of validators names one, or any (weak comparison, RFC 9110 section 13.1.2).

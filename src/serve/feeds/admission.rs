@@ -343,23 +343,23 @@ impl ServeContext {
     /// True where nobody on the way reads a password: TLS ends here, the peer is this machine, or a
     /// trusted proxy says that its client used TLS (U-2, U-3).
     fn takes_basic(&self, request: &Parts) -> bool {
+        if self.config.basic_over_http || request.extensions.get::<OverTls>().is_some() {
+            return true;
+        }
         let peer = request
             .extensions
             .get::<PeerAddress>()
             .map(|peer| peer.0.to_canonical());
         let is_local = peer.is_none_or(|peer| peer.is_loopback());
         let is_proxy = peer.is_none_or(|peer| is_trusted(peer, &self.config.trusted_proxies));
-        let said = request
-            .headers
-            .get_all(FORWARDED_PROTO)
-            .iter()
-            .next_back()
-            .filter(|_| is_proxy);
+        if !is_proxy {
+            return is_local;
+        }
+        let said = request.headers.get_all(FORWARDED_PROTO).iter().next_back();
         let said = said.and_then(|value| value.to_str().ok()?.rsplit(',').next());
-        self.config.basic_over_http
-            || request.extensions.get::<OverTls>().is_some()
-            || said.map_or(is_local, |scheme| {
-                scheme.trim().eq_ignore_ascii_case("https")
-            })
+        let Some(scheme) = said else {
+            return is_local;
+        };
+        scheme.trim().eq_ignore_ascii_case("https")
     }
 }

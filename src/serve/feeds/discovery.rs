@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     auth::Principal,
-    catalog::{RegisteredFeed, is_open_to},
+    catalog::{CatalogSnapshot, RegisteredFeed, is_open_to},
     edge::{
         body::{self, Response},
         fields::{list_value, text},
@@ -34,10 +34,7 @@ use http::{
         ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY,
     },
 };
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
 /// Feeds in a list for people: a page that a phone shows at once.
 const FEEDS_ON_PAGE_DEFAULT: usize = 100;
@@ -122,75 +119,139 @@ async fn listed<'a>(
     let range = FeedRange::parse(asked.query()).map_err(Refusal::bad)?;
     let feeds_max = range.max.unwrap_or(feeds_default);
     let catalog = context.gate.catalog.snapshot();
-    let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, principal);
     let total = if catalog.has_private() {
-        catalog.feeds().filter(is_open).count()
+        let open = catalog.feeds().filter(|feed| is_open_to(feed, principal));
+        open.count()
     } else {
         catalog.feeds().len()
     };
-    // All that hold the words are counted, where all can be looked at; a part of all feeds
-    // needs no look at the others.
-    let counts = !range.words.is_empty() && total <= FEEDS_LOOKED_AT_MAX;
-    let after = range.after.as_deref();
-    // Feeds that are no longer configured keep their memory, but are not served.
-    let served = catalog
-        .feeds_after(after.filter(|_| !counts))
-        .filter(is_open);
-    let mut feeds: Vec<FeedRecord> = Vec::new();
-    let mut parts = HashSet::new();
-    let (mut last, mut next, mut found) = (None, None, 0);
-    for (looked_at, feed) in served.enumerate() {
-        let is_before = after.is_some_and(|after| feed.settings.name.as_str() <= after);
-        let is_full = feeds.len() == feeds_max || looked_at == FEEDS_LOOKED_AT_MAX;
-        if is_full && !counts {
-            next = last.map(|last: &str| range.next(last));
+    // All that hold the words are counted, where all can be looked at; a part of all feeds needs no
+    // look at the others.
+    let is_counted = !range.words.is_empty() && total <= FEEDS_LOOKED_AT_MAX;
+    let page = if is_counted {
+        counted_page(asked, &catalog, &range, feeds_max).await?
+    } else {
+        next_page(asked, &catalog, &range, feeds_max).await?
+    };
+    let next = page.goes_on_after.map(|last| range.next(&last));
+    Ok(List {
+        site: asked.site(),
+        feeds: page.feeds,
+        parts: page.parts,
+        origins: HashMap::new(),
+        total,
+        words: range.words,
+        found: page.found,
+        title: render::list::ALL_FEEDS,
+        next: next.map(|query| format!("{url}?{query}")),
+    })
+}
+
+/// Feeds of one page of a list.
+#[derive(Default)]
+struct FeedPage {
+    feeds: Vec<FeedRecord>,
+    parts: HashSet<FeedNo>,
+    /// Name of the feed behind which the next page begins; `None` on the last one.
+    goes_on_after: Option<String>,
+    /// Feeds of all pages that hold the words, where they were counted.
+    found: Option<usize>,
+}
+
+impl FeedPage {
+    /// Adds the record of a feed as it is told.
+    fn push(&mut self, asked: &AdmittedRequest<'_>, feed: &RegisteredFeed, record: FeedRecord) {
+        if record.no != feed.no {
+            self.parts.insert(record.no);
+        }
+        self.feeds.push(told(asked, record));
+    }
+}
+
+/// The page of a list whose feeds are not counted. Nothing behind it is looked at.
+async fn next_page(
+    asked: &AdmittedRequest<'_>,
+    catalog: &CatalogSnapshot,
+    range: &FeedRange,
+    feeds_max: usize,
+) -> Result<FeedPage, Refusal> {
+    let principal = asked.caller.principal.as_ref();
+    let mut page = FeedPage::default();
+    let mut last: Option<&str> = None;
+    let behind = catalog.feeds_after(range.after.as_deref());
+    let open = behind.filter(|feed| is_open_to(feed, principal));
+    for (looked_at, feed) in open.enumerate() {
+        if page.feeds.len() == feeds_max || looked_at == FEEDS_LOOKED_AT_MAX {
+            page.goes_on_after = last.map(str::to_owned);
             break;
         }
         let Some(read) = catalog.read_by(feed, principal) else {
             continue;
         };
-        let record = match context.store.feed(read).await {
-            // It is listed as one that holds nothing, so that no list of feeds loses it.
-            Err(error) if error.is_of_one_feed() => {
-                FeedRecord::new(read, &feed.settings.name, &feed.settings.namespace())
-            }
-            record => record?,
-        };
-        let title = record
-            .metadata
-            .title
-            .as_ref()
-            .map(render::words)
-            .unwrap_or_default();
-        let is_shown = range.shows(&record.name, &title);
-        found += usize::from(is_shown);
-        if is_before || is_full && !is_shown {
-            continue;
-        }
-        if is_full {
-            next = next.or_else(|| last.map(|last: &str| range.next(last)));
-            continue;
+        let record = record_of(asked, feed, read).await?;
+        if shows(range, &record) {
+            page.push(asked, feed, record);
         }
         last = Some(&feed.settings.name);
-        if is_shown {
-            if read != feed.no {
-                parts.insert(read);
-            }
-            feeds.push(counted(asked, record));
-        }
     }
-    let next = next.map(|query| format!("{url}?{query}"));
-    Ok(List {
-        site: asked.site(),
-        feeds,
-        parts,
-        origins: HashMap::new(),
-        total,
-        words: range.words,
-        found: counts.then_some(found),
-        title: render::list::ALL_FEEDS,
-        next,
-    })
+    Ok(page)
+}
+
+/// The page of a list for which all feeds are looked at, to count those that hold the words.
+async fn counted_page(
+    asked: &AdmittedRequest<'_>,
+    catalog: &CatalogSnapshot,
+    range: &FeedRange,
+    feeds_max: usize,
+) -> Result<FeedPage, Refusal> {
+    let principal = asked.caller.principal.as_ref();
+    let mut page = FeedPage::default();
+    let mut last: Option<&str> = None;
+    let mut found = 0;
+    for feed in catalog.feeds().filter(|feed| is_open_to(feed, principal)) {
+        let Some(read) = catalog.read_by(feed, principal) else {
+            continue;
+        };
+        let record = record_of(asked, feed, read).await?;
+        if !shows(range, &record) {
+            continue;
+        }
+        found += 1;
+        let name = feed.settings.name.as_str();
+        if range.after.as_deref().is_some_and(|after| name <= after) {
+            continue;
+        }
+        if page.feeds.len() == feeds_max {
+            page.goes_on_after = last.map(str::to_owned);
+            continue;
+        }
+        page.push(asked, feed, record);
+        last = Some(name);
+    }
+    page.found = Some(found);
+    Ok(page)
+}
+
+/// The record of what is read of a feed. One that cannot be read is listed as a feed that holds
+/// nothing, so that no list of feeds loses it.
+async fn record_of(
+    asked: &AdmittedRequest<'_>,
+    feed: &RegisteredFeed,
+    read: FeedNo,
+) -> Result<FeedRecord, Refusal> {
+    let settings = &feed.settings;
+    match asked.context.store.feed(read).await {
+        Err(error) if error.is_of_one_feed() => {
+            Ok(FeedRecord::new(read, &settings.name, &settings.namespace()))
+        }
+        record => Ok(record?),
+    }
+}
+
+/// True for a feed that holds the words of a range in its name or title.
+fn shows(range: &FeedRange, record: &FeedRecord) -> bool {
+    let title = record.metadata.title.as_ref().map(render::words);
+    range.shows(&record.name, &title.unwrap_or_default())
 }
 
 /// States of the publishers' own feeds behind these.
@@ -212,7 +273,7 @@ async fn origins(
 
 /// The record of a feed as it is told: where nobody is told what is gone, nobody is told how much
 /// is.
-fn counted(asked: &AdmittedRequest<'_>, mut record: FeedRecord) -> FeedRecord {
+fn told(asked: &AdmittedRequest<'_>, mut record: FeedRecord) -> FeedRecord {
     if !asked.context.readers.announces(record.no) {
         record.items.total = record.items.live;
     }
@@ -245,7 +306,7 @@ pub(crate) async fn about(asked: &AdmittedRequest<'_>, name: &str) -> Result<Res
         .map(|feed| feed.known_url());
     let max_cap = context.readers.config().page_items_max;
     let timeout_cap_secs = context.waiters.timeout_max_secs();
-    let feed = counted(asked, feed);
+    let feed = told(asked, feed);
     let is_resource = catalog
         .feed_no(named)
         .is_some_and(|feed| feed.settings.is_resource());

@@ -19,7 +19,7 @@ use crate::{
     serve::answers::{
         accept,
         refusal::Refusal,
-        validators::{AnswerValidators, not_modified},
+        validators::{AnswerValidators, not_modified, tag_of},
     },
 };
 use bytes::Bytes;
@@ -324,11 +324,7 @@ impl<'a> PullAnswer<'a> {
 
     /// An archive, with validators made of its bytes.
     async fn lasting(&self, body: &Rendered, own_url: &str) -> Response {
-        let etag = format!(
-            "W/\"{:08x}.{:x}\"",
-            crc32fast::hash(&body.body),
-            body.body.len()
-        );
+        let etag = format!("W/{}", tag_of(&body.body, ""));
         let known = list_value(&self.asked.request.headers, &IF_NONE_MATCH);
         let mut response = if known.is_some_and(|known| accept::names_tag(&known, &etag)) {
             not_modified()

@@ -94,20 +94,19 @@ impl LegacyRequest {
         if let Some(feed) = catalog.at_place(site, &untracked) {
             return Some(Self::whole(feed, request));
         }
-        let (path, query) = untracked.split_once('?').unwrap_or((&untracked, ""));
-        let at = |own: &str| catalog.at_place(site, &place(path, own));
-        let (own, ours) = Query::split(query, false);
+        let (own, ours) = Query::split_address(&untracked, false);
         let is_ours = Query::is_smart(&ours) || (!ours.is_empty() && prefers_smart(request));
-        if is_ours && let Some(feed) = at(&own) {
+        if is_ours && let Some(feed) = catalog.at_place(site, &own) {
             return Some(Self::new(feed, LegacyAsk::Smart(ours)));
         }
         // `q`, `author` or `category` alone choose another document of the old site; beside a
         // parameter that only a Smart Feed has they are a filter.
-        let (own, ours) = Query::split(query, true);
+        let (own, ours) = Query::split_address(&untracked, true);
         if !Query::is_smart(&ours) {
             return None;
         }
-        Some(Self::new(at(&own)?, LegacyAsk::Smart(ours)))
+        let feed = catalog.at_place(site, &own)?;
+        Some(Self::new(feed, LegacyAsk::Smart(ours)))
     }
 
     /// The feed without any parameter of ours.
@@ -126,13 +125,6 @@ impl LegacyRequest {
             asks,
         }
     }
-}
-
-fn place(path: &str, query: &str) -> String {
-    if query.is_empty() {
-        return path.to_owned();
-    }
-    format!("{path}?{query}")
 }
 
 fn is_preflight(request: &Parts) -> bool {
@@ -261,7 +253,13 @@ impl Handler for PlainLegacy {
         let is_resource = feed.settings.is_resource();
         let is_topic = pushed.is_some() || is_resource;
         let head = context.readers.head(feed.no).ok();
-        if is_resource && context.readers.is_deleted(asked.feed(name)?.read).await? {
+        if is_resource
+            && context
+                .readers
+                .deleted_at(asked.feed(name)?.read)
+                .await?
+                .is_some()
+        {
             if is_private && context.readers.announces(feed.no) {
                 return Err(Refusal::deleted());
             }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     edge::{
         body::{Response, ServeBody},
-        fields::{list_value, text},
+        fields::{list_value, media_type, text},
     },
     readers::Coding,
     serve::{
@@ -172,8 +172,7 @@ impl FeedGuard {
     /// call a document whatever its file is called.
     pub(super) async fn unless_feed(&self, mut response: Response) -> Option<Response> {
         let media = text(response.headers(), &CONTENT_TYPE).unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default();
-        let media = media.trim().to_ascii_lowercase();
+        let media = media_type(media).to_ascii_lowercase();
         // Parts of a document come with the types of the document inside of the body.
         let is_named = ["rss", "atom", "rdf", "feed+json", "multipart/byteranges"];
         if is_named.iter().any(|feed| media.contains(feed)) {
@@ -252,39 +251,74 @@ impl Look {
 
     /// The beginning of a body, true where it is or could be that of a feed, and what follows it.
     async fn could_be_feed(&self, body: ServeBody) -> (Bytes, bool, ServeBody) {
-        let began = Instant::now();
-        let mut look_at = 0;
-        let (mut found, mut length) = (Beginning::Open, 0);
-        let wait = |begin: &[u8]| {
-            // A body in drops is looked at again when it has grown by an eighth.
-            if begin.len() >= look_at {
-                look_at = begin.len() + begin.len() / 8 + 1;
-                let plain = self.unpacked(begin)?;
-                (found, length) = (beginning(&plain, self.is_code), plain.len());
-            }
-            let (bytes_max, time) = match found {
-                Beginning::Feed | Beginning::Binary => return None,
-                Beginning::Other if self.is_stream => return None,
-                Beginning::Open if !self.is_stream => (PADDING_BYTES_MAX, LOOK_TIME),
-                Beginning::Open | Beginning::Other => (LOOK_BYTES, OTHER_LOOK_TIME),
-            };
-            (length.max(begin.len()) < bytes_max).then_some(began + time)
-        };
+        let mut so_far = LookSoFar::new(self);
+        let wait = |begin: &[u8]| so_far.wait_until(begin);
         let (begin, end, rest) = look_ahead_while(body, wait).await;
-        let could_be = match self.unpacked(&begin) {
-            // What cannot be looked at could be one.
-            None => true,
-            Some(plain) => match beginning(&plain, self.is_code) {
-                Beginning::Feed => true,
-                Beginning::Binary => false,
-                Beginning::Open if end != LookEnd::Whole => !self.is_stream,
-                Beginning::Open => is_feed(&plain),
-                // Another document, which its root element tells.
-                Beginning::Other if plain.trim_ascii_start().starts_with(b"<") => false,
-                Beginning::Other => !self.is_code && is_feed(&plain),
-            },
-        };
+        let could_be = self.verdict(&begin, end);
         (begin, could_be, rest)
+    }
+
+    /// True where the beginning of a body is or could be that of a feed.
+    fn verdict(&self, begin: &[u8], end: LookEnd) -> bool {
+        let Some(plain) = self.unpacked(begin) else {
+            // What cannot be looked at could be one.
+            return true;
+        };
+        match beginning(&plain, self.is_code) {
+            Beginning::Feed => true,
+            Beginning::Binary => false,
+            Beginning::Open if end != LookEnd::Whole => !self.is_stream,
+            Beginning::Open => is_feed(&plain),
+            // Another document, which its root element tells.
+            Beginning::Other if plain.trim_ascii_start().starts_with(b"<") => false,
+            Beginning::Other => !self.is_code && is_feed(&plain),
+        }
+    }
+}
+
+/// A look at a body while it comes.
+struct LookSoFar<'a> {
+    look: &'a Look,
+    began: Instant,
+    /// Bytes of the body at which it is looked at again.
+    next_look: usize,
+    /// The beginning as it was found at the last look.
+    found: Beginning,
+    /// Its bytes when it was unpacked.
+    length: usize,
+}
+
+impl<'a> LookSoFar<'a> {
+    fn new(look: &'a Look) -> Self {
+        Self {
+            look,
+            began: Instant::now(),
+            next_look: 0,
+            found: Beginning::Open,
+            length: 0,
+        }
+    }
+
+    /// Time until which more of the body is waited for; `None` where what came will do.
+    fn wait_until(&mut self, begin: &[u8]) -> Option<Instant> {
+        // A body in drops is looked at again when it has grown by an eighth.
+        if begin.len() >= self.next_look {
+            self.next_look = begin.len() + begin.len() / 8 + 1;
+            let plain = self.look.unpacked(begin)?;
+            self.found = beginning(&plain, self.look.is_code);
+            self.length = plain.len();
+        }
+        let is_stream = self.look.is_stream;
+        let (bytes_max, time) = match self.found {
+            Beginning::Feed | Beginning::Binary => return None,
+            Beginning::Other if is_stream => return None,
+            Beginning::Open if !is_stream => (PADDING_BYTES_MAX, LOOK_TIME),
+            Beginning::Open | Beginning::Other => (LOOK_BYTES, OTHER_LOOK_TIME),
+        };
+        if self.length.max(begin.len()) >= bytes_max {
+            return None;
+        }
+        Some(self.began + time)
     }
 }
 

@@ -132,10 +132,8 @@ impl MemoryState {
             .filter_map(|(no, group)| Some((*no, group.part.clone()?)))
             .collect();
         let choices = part::choose(&held, wanted);
-        for (no, _) in held {
-            if choices.iter().all(|choice| choice.number() != Some(no)) {
-                self.forget(no, now)?;
-            }
+        for no in part::unused(&held, &choices) {
+            self.forget(no, now)?;
         }
         let mut parts = Vec::new();
         for (choice, wanted) in choices.into_iter().zip(wanted) {

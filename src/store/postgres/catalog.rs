@@ -142,11 +142,9 @@ pub(super) fn set_parts(
     let of = rows::record(session, feed)?;
     let held = groups::parts_among(session, &of_feed)?;
     let choices = part::choose(&held, wanted);
-    for (no, _) in held {
-        if choices.iter().all(|choice| choice.number() != Some(no)) {
-            writing.move_catalog();
-            remove(writing, no)?;
-        }
+    for no in part::unused(&held, &choices) {
+        writing.move_catalog();
+        remove(writing, no)?;
     }
     let mut parts = Vec::new();
     for (choice, wanted) in choices.into_iter().zip(wanted) {

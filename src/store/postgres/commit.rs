@@ -100,9 +100,7 @@ pub(super) fn commit(
         unstage_pages(session, feed, unstage)?;
     }
     let feed_now = &plan.receipt.feed;
-    // An alias may be the name under which a document shows what was forgotten.
-    let is_forgetting = !plan.forgotten.is_empty();
-    if is_forgetting || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty()) {
+    if plan.may_show_forgotten(commit) {
         forgotten::cut_kept(session, feed_now)?;
     }
     for rows in followers {

@@ -153,6 +153,13 @@ impl Connected {
     }
 }
 
+/// Outcome of one try to change.
+enum WriteTry<T> {
+    Done(T),
+    Failed(Option<DatabaseFault>, StoreError),
+    Unknown,
+}
+
 /// End of a transaction, read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -311,98 +318,105 @@ impl Database {
         &self,
         work: impl Fn(&DatabaseWriting<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut tries = 0;
         let epoch = self.epoch();
         if epoch == NO_EPOCH && self.seat.is_some() {
             return Err(follows());
         }
+        let mut tries = 0;
         loop {
             tries += 1;
-            let last_committed = self.last_committed.load(Ordering::SeqCst);
-            self.refuse_while_away(false)?;
-            let session = self.begin(WRITING, Some(heading()))?;
-            let writing = DatabaseWriting {
-                session: &session,
-                database: self,
-                epoch,
-                last_committed,
-                records_clock: Cell::new(false),
-                moves_catalog: Cell::new(false),
-                moves_accounts: Cell::new(false),
-                moves_sealed: Cell::new(false),
-                moves_readers: Cell::new(false),
-            };
-            let worked = work(&writing);
-            // In another epoch neither an answer nor an error of it means anything.
-            let fenced = match &self.seat {
-                Some(_) => writing.check_epoch(),
-                None => Ok(()),
-            };
-            let answer = fenced.and(worked).and_then(|answer| {
-                writing.prepare_commit()?;
-                Ok(answer)
-            });
-            if answer.is_err() || !session.has_changed() {
-                let fault = session.fault();
-                session.end(false);
-                match answer {
-                    Err(error) => self.pause_before_next(fault, tries, error)?,
-                    answer => return answer,
-                }
-                continue;
-            }
-            let (now, transaction, server) =
-                (writing.now()?, writing.transaction()?, writing.server()?);
-            let records_clock = writing.records_clock.get();
-            let moves_readers = writing.moves_readers.get();
-            let moved = writing.moved()?;
-            let committed = session.commit();
-            if moves_readers {
-                self.active_readers.note_change();
-            }
-            let fault = session.fault();
-            #[cfg(test)]
-            self.round_trips
-                .fetch_add(session.round_trips(), Ordering::SeqCst);
-            session.end(committed.is_ok());
-            let outcome = match committed {
-                Ok(()) => Outcome::Committed,
-                Err(_) if fault == Some(DatabaseFault::Lost) => {
-                    self.outcome(&transaction, &server, &moved.feeds)
-                }
-                Err(error) => {
-                    self.pause_before_next(fault, tries, error)?;
-                    continue;
-                }
-            };
-            match outcome {
-                Outcome::Committed => {
-                    if records_clock {
-                        lock(&self.guard).guard.record(now);
-                    }
-                    if let Some(seat) = &self.seat {
-                        let number = transaction.parse().unwrap_or_default();
-                        self.last_committed.fetch_max(number, Ordering::SeqCst);
-                        seat.note(moved);
-                    }
-                    return answer;
-                }
-                Outcome::Aborted => {
-                    let lost = StoreError::Away("the connection to the database broke".into());
-                    self.pause_before_next(fault, tries, lost)?;
-                }
-                Outcome::Unknown => {
-                    if let Some(seat) = &self.seat {
-                        seat.tell(&WakeUp::Sweep);
-                    }
-                    let error = StoreError::Away("the connection to the database broke".into());
-                    self.note_outage(&error);
-                    return Err(StoreError::OutcomeUnknown(
-                        "the connection to the database broke while a change was committed".into(),
-                    ));
-                }
+            match self.try_write(&work, epoch)? {
+                WriteTry::Done(answer) => return Ok(answer),
+                WriteTry::Failed(fault, error) => self.pause_before_next(fault, tries, error)?,
+                WriteTry::Unknown => return Err(self.unknown_outcome()),
             }
         }
+    }
+
+    /// One try to change. Errors that no further try would mend end all tries.
+    fn try_write<T>(
+        &self,
+        work: &impl Fn(&DatabaseWriting<'_>) -> Result<T, StoreError>,
+        epoch: i64,
+    ) -> Result<WriteTry<T>, StoreError> {
+        let last_committed = self.last_committed.load(Ordering::SeqCst);
+        self.refuse_while_away(false)?;
+        let session = self.begin(WRITING, Some(heading()))?;
+        let writing = DatabaseWriting {
+            session: &session,
+            database: self,
+            epoch,
+            last_committed,
+            records_clock: Cell::new(false),
+            moves_catalog: Cell::new(false),
+            moves_accounts: Cell::new(false),
+            moves_sealed: Cell::new(false),
+            moves_readers: Cell::new(false),
+        };
+        let mut worked = work(&writing);
+        if self.seat.is_some() {
+            // In another epoch neither an answer nor an error means anything.
+            worked = writing.check_epoch().and(worked);
+        }
+        let answer = match worked.and_then(|answer| writing.prepare_commit().map(|()| answer)) {
+            Ok(answer) => answer,
+            Err(error) => {
+                let fault = session.fault();
+                session.end(false);
+                return Ok(WriteTry::Failed(fault, error));
+            }
+        };
+        if !session.has_changed() {
+            session.end(false);
+            return Ok(WriteTry::Done(answer));
+        }
+        let (now, transaction, server) =
+            (writing.now()?, writing.transaction()?, writing.server()?);
+        let records_clock = writing.records_clock.get();
+        let moves_readers = writing.moves_readers.get();
+        let moved = writing.moved()?;
+        let committed = session.commit();
+        if moves_readers {
+            self.active_readers.note_change();
+        }
+        let fault = session.fault();
+        #[cfg(test)]
+        self.round_trips
+            .fetch_add(session.round_trips(), Ordering::SeqCst);
+        session.end(committed.is_ok());
+        let outcome = match committed {
+            Ok(()) => Outcome::Committed,
+            Err(_) if fault == Some(DatabaseFault::Lost) => {
+                self.outcome(&transaction, &server, &moved.feeds)
+            }
+            Err(error) => return Ok(WriteTry::Failed(fault, error)),
+        };
+        match outcome {
+            Outcome::Committed => {
+                if records_clock {
+                    lock(&self.guard).guard.record(now);
+                }
+                if let Some(seat) = &self.seat {
+                    let number = transaction.parse().unwrap_or_default();
+                    self.last_committed.fetch_max(number, Ordering::SeqCst);
+                    seat.note(moved);
+                }
+                Ok(WriteTry::Done(answer))
+            }
+            Outcome::Aborted => Ok(WriteTry::Failed(fault, connection_broke())),
+            Outcome::Unknown => Ok(WriteTry::Unknown),
+        }
+    }
+
+    /// Tells that nobody knows if a change is stored.
+    fn unknown_outcome(&self) -> StoreError {
+        if let Some(seat) = &self.seat {
+            seat.tell(&WakeUp::Sweep);
+        }
+        self.note_outage(&connection_broke());
+        StoreError::OutcomeUnknown(
+            "the connection to the database broke while a change was committed".into(),
+        )
     }
 
     // Decides: Which transaction is done again?
@@ -667,6 +681,10 @@ pub(super) fn tried() -> Vec<SqlStatement> {
 /// Succeeds when a change can be committed on a connection.
 pub(super) async fn try_change(client: &Client) -> Result<(), tokio_postgres::Error> {
     transact(client, TRYING, &tried()).await.map(drop)
+}
+
+fn connection_broke() -> StoreError {
+    StoreError::Away("the connection to the database broke".into())
 }
 
 /// The error of a change in a process that follows.

@@ -231,19 +231,11 @@ pub(super) fn write_members(
         return Ok(());
     }
     write_group(session, group, now)?;
-    let left = before
-        .members
-        .iter()
-        .filter(|member| now.member(member.feed).is_none());
-    let left: Vec<FeedNo> = left.map(|member| member.feed).collect();
+    let left: Vec<FeedNo> = before.members_not_in(now).collect();
     if !left.is_empty() {
         leave(session, group, left);
     }
-    let come = now
-        .members
-        .iter()
-        .filter(|member| before.member(member.feed).is_none());
-    let come: Vec<FeedNo> = come.map(|member| member.feed).collect();
+    let come: Vec<FeedNo> = now.members_not_in(before).collect();
     if !come.is_empty() {
         let sql = "INSERT INTO memberships (member, feed) SELECT unnest($2::integer[]), $1 \
                    ON CONFLICT DO NOTHING";

@@ -12,7 +12,7 @@ use crate::{
     store::{
         StoreError, Subscription, SubscriptionNo,
         stored::{damaged, decode, encode},
-        subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
+        subscriptions::{Acknowledged, Attempts, NewSubscription, Progress, unless_damaged},
     },
 };
 use sha2::{Digest as _, Sha256};
@@ -89,14 +89,10 @@ pub(super) fn list(
         let rows = session.rows(asked)?;
         for row in &rows {
             after = column(row, 0)?;
-            match subscription_of(row) {
-                Ok(found) => listed.push(found),
-                Err(error @ StoreError::Damaged(_)) => tracing::error!(
-                    subscription.no = after,
-                    "A subscription is left out, and its subscriber gets no pushes until it subscribes again: {error}"
-                ),
-                Err(error) => return Err(error),
-            }
+            listed.extend(unless_damaged(
+                SubscriptionNo(number_at(row, 0)?),
+                subscription_of(row),
+            )?);
         }
         if rows.len() < wanted {
             break;

@@ -1,18 +1,13 @@
 //! TLS to the database by rustls, with the certificates of the system or of a file; not when it is
 //! wanted.
 
-use hyper_rustls::ConfigBuilderExt as _;
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::ring,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
-};
+use crate::tls_client;
+use rustls::pki_types::ServerName;
 use std::{
     future::Future,
     io,
     path::Path,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -31,39 +26,10 @@ pub(super) struct DatabaseTls {
 impl DatabaseTls {
     /// With the authorities of a PEM file, or of the system.
     pub(super) fn new(root: Option<&Path>) -> io::Result<Self> {
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?;
-        let builder = match root {
-            Some(file) => builder.with_root_certificates(roots(file)?),
-            None => builder
-                .try_with_platform_verifier()
-                .map_err(io::Error::other)?,
-        };
-        let client = Arc::new(builder.with_no_client_auth());
-        Ok(Self {
-            client: TlsConnector::from(client),
-        })
+        let roots = root.map(|file| tls_client::roots(file, "sslrootcert in store.url"));
+        let client = tls_client::connector(roots.transpose()?)?;
+        Ok(Self { client })
     }
-}
-
-/// The certificates of a PEM file.
-fn roots(file: &Path) -> io::Result<RootCertStore> {
-    let told = |what: &dyn std::fmt::Display| {
-        io::Error::other(format!(
-            "sslrootcert in store.url, {}: {what}",
-            file.display()
-        ))
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| told(&error))? {
-        let certificate = certificate.map_err(|error| told(&error))?;
-        roots.add(certificate).map_err(|error| told(&error))?;
-    }
-    if roots.is_empty() {
-        return Err(told(&"it holds no certificate"));
-    }
-    Ok(roots)
 }
 
 impl MakeTlsConnect<Socket> for DatabaseTls {

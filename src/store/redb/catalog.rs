@@ -62,10 +62,8 @@ pub(super) fn set_parts(
     let of = rows::record(writing.look(), feed)?;
     let held = groups::parts_of(writing.look(), feed)?;
     let choices = part::choose(&held, wanted);
-    for (no, _) in held {
-        if choices.iter().all(|choice| choice.number() != Some(no)) {
-            remove(writing, no)?;
-        }
+    for no in part::unused(&held, &choices) {
+        remove(writing, no)?;
     }
     let mut parts = Vec::new();
     for (choice, wanted) in choices.into_iter().zip(wanted) {

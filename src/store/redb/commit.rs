@@ -67,11 +67,9 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
         unstage_pages(tx, feed, unstage)?;
     }
     let feed_now = &plan.receipt.feed;
-    // An alias may be the name under which a document shows what was forgotten.
-    let is_forgetting = !plan.forgotten.is_empty();
-    if is_forgetting || (feed_now.completeness.has_forgotten && !commit.aliases.is_empty()) {
+    if plan.may_show_forgotten(commit) {
         let has_cut = forgotten::cut_kept(tx, feed_now)?;
-        if is_forgetting || has_cut {
+        if has_cut || !plan.forgotten.is_empty() {
             writing.request_rewrite()?;
         }
     }

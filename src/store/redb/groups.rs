@@ -155,19 +155,11 @@ pub(super) fn write_members(
     }
     tx.edit(GROUPS)?.write(&feed_key(group), now)?;
     let mut memberships = tx.edit(MEMBERSHIPS)?;
-    for member in before
-        .members
-        .iter()
-        .filter(|member| now.member(member.feed).is_none())
-    {
-        memberships.remove(&membership_key(member.feed, group))?;
+    for left in before.members_not_in(now) {
+        memberships.remove(&membership_key(left, group))?;
     }
-    for member in now
-        .members
-        .iter()
-        .filter(|member| before.member(member.feed).is_none())
-    {
-        memberships.insert(&membership_key(member.feed, group), &[])?;
+    for come in now.members_not_in(before) {
+        memberships.insert(&membership_key(come, group), &[])?;
     }
     Ok(())
 }

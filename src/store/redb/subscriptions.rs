@@ -14,7 +14,9 @@ use crate::{
     store::{
         StoreError, Subscription, SubscriptionNo,
         stored::damaged,
-        subscriptions::{Acknowledged, Attempts, NewSubscription, Progress, Target},
+        subscriptions::{
+            Acknowledged, Attempts, NewSubscription, Progress, Target, unless_damaged,
+        },
     },
 };
 use redb::WriteTransaction;
@@ -104,14 +106,7 @@ pub(super) fn list(
                 ))),
                 Err(error) => Err(error),
             };
-            match found {
-                Ok(found) => listed.push(found),
-                Err(error @ StoreError::Damaged(_)) => tracing::error!(
-                    subscription.no = %no,
-                    "A subscription is left out, and its subscriber gets no pushes until it subscribes again: {error}"
-                ),
-                Err(error) => return Err(error),
-            }
+            listed.extend(unless_damaged(no, found)?);
         }
     }
     Ok(listed)

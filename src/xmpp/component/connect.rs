@@ -3,15 +3,11 @@
 use super::{stream::AnyConnection, supervisor::Connect};
 use crate::{
     layers::{TlsFault, tls_fault_of},
+    tls_client,
     xmpp::Config,
 };
-use hyper_rustls::ConfigBuilderExt as _;
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::ring,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
-};
-use std::{fs, io, path::Path, sync::Arc};
+use rustls::{RootCertStore, pki_types::ServerName};
+use std::{io, path::Path, sync::Arc};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -53,38 +49,13 @@ fn tls(config: &Config) -> io::Result<Option<TlsConnector>> {
     if !config.tls {
         return Ok(None);
     }
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?;
-    let builder = match &config.tls_root {
-        Some(file) => builder.with_root_certificates(roots(file)?),
-        None => builder
-            .try_with_platform_verifier()
-            .map_err(io::Error::other)?,
-    };
-    let client = builder.with_no_client_auth();
-    Ok(Some(TlsConnector::from(Arc::new(client))))
+    let file = config.tls_root.as_deref();
+    tls_client::connector(file.map(roots).transpose()?).map(Some)
 }
 
-/// The certificates of a PEM file.
+/// The authorities of a PEM file.
 pub(super) fn roots(file: &Path) -> io::Result<RootCertStore> {
-    let told = |what: &dyn std::fmt::Display| {
-        io::Error::other(format!("xmpp.tls_root, {}: {what}", file.display()))
-    };
-    let mut roots = RootCertStore::empty();
-    let text = fs::read(file).map_err(|error| {
-        let text = told(&error).to_string();
-        io::Error::new(error.kind(), text)
-    })?;
-    for certificate in CertificateDer::pem_slice_iter(&text) {
-        let certificate = certificate.map_err(|error| told(&error))?;
-        roots.add(certificate).map_err(|error| told(&error))?;
-    }
-    if roots.is_empty() {
-        return Err(told(&"it holds no certificate"));
-    }
-    Ok(roots)
+    tls_client::roots(file, "xmpp.tls_root")
 }
 
 #[cfg(test)]

@@ -107,3 +107,65 @@ impl AddressLease {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Stamp = Stamp::from_micros(1_780_272_000_000_000);
+
+    /// Steps of so many looks, a minute apart, at a lease that ends at the first of them.
+    fn steps(jid: &str, looks: u64, last: impl Fn(Stamp) -> Option<Stamp>) -> Vec<LeaseStep> {
+        let jid = Jid::new(jid).unwrap();
+        let mut lease = AddressLease::until(START);
+        let at = (0..looks).map(|look| START.plus_secs(look * LOOK_SECS));
+        at.map(|now| lease.look(&jid, false, &LeaseLook::new(now, true, last(now))))
+            .collect()
+    }
+
+    fn just_before(now: Stamp) -> Option<Stamp> {
+        Some(now)
+    }
+
+    #[test]
+    fn an_address_has_an_hour_to_answer_and_is_asked_if_it_has_a_resource() {
+        let full = steps("ann@example.org/desk", 61, just_before);
+        let asked = full.iter().filter(|step| **step == LeaseStep::Asked);
+        assert_eq!(asked.count(), 6);
+        assert_eq!(full[0], LeaseStep::Asked);
+        assert_eq!(full[60], LeaseStep::Over);
+        let bare = steps("ann@example.org", 61, just_before);
+        assert_eq!(bare[..60], [LeaseStep::Stays; 60]);
+        assert_eq!(bare[60], LeaseStep::Over);
+    }
+
+    #[test]
+    fn after_an_outage_the_hour_begins_anew() {
+        let away = steps("ann@example.org", 200, |_| None);
+        assert_eq!(away, [LeaseStep::Stays; 200]);
+    }
+
+    #[test]
+    fn without_a_stream_nobody_is_asked_and_no_lease_ends() {
+        let jid = Jid::new("ann@example.org/desk").unwrap();
+        let mut lease = AddressLease::until(START);
+        for look in 0..200 {
+            let now = START.plus_secs(look * LOOK_SECS);
+            let look = LeaseLook::new(now, false, just_before(now));
+            assert_eq!(lease.look(&jid, false, &look), LeaseStep::Stays);
+        }
+    }
+
+    #[test]
+    fn an_address_that_was_seen_is_renewed_once_a_part_of_its_lease_has_passed() {
+        let jid = Jid::new("ann@example.org").unwrap();
+        let mut lease = AddressLease::until(START.plus_secs(BARE_LEASE_SECS));
+        let mut seen_after = |secs| {
+            let now = START.plus_secs(secs);
+            lease.look(&jid, true, &LeaseLook::new(now, true, just_before(now)))
+        };
+        assert_eq!(seen_after(3_600), LeaseStep::Stays);
+        assert_eq!(seen_after(86_401), LeaseStep::Renewed);
+        assert_eq!(seen_after(86_461), LeaseStep::Stays);
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::layers::error::{Awaited, ConnectFault, NameFault};
-use http::HeaderValue;
+use http::{HeaderValue, header::RETRY_AFTER};
 
 // W-7, HUB-9; VECTORS verification_urls.
 #[test]

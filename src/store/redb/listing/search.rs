@@ -59,37 +59,15 @@ impl<'a> Search<'a> {
             _ => listing.by_t((behind(range.0, end), range.1), reverse)?,
         };
         let (first, last) = paging::whole_moments(range);
-        let meets = |after: Stamp, through: Stamp| {
-            let (after, through) = (Moment::from(after), Moment::from(through));
-            let begins = match first {
-                Bound::Included(first) | Bound::Excluded(first) => first <= through,
-                Bound::Unbounded => true,
-            };
-            let ends = match last {
-                Bound::Included(last) | Bound::Excluded(last) => after < last,
-                Bound::Unbounded => true,
-            };
-            begins && ends
-        };
         let segments = index.segments().iter().copied();
         let segments: Vec<_> = segments
-            .filter(|(_, segment)| meets(segment.after, segment.through))
+            .filter(|(_, segment)| meets(segment, first, last))
             .collect();
         let found = directed(segments.into_iter(), reverse).flat_map(move |(no, segment)| {
-            let stamps = index.stamps_in(no, segment, &query.clauses, query.with_changed);
-            let (stamps, fault) = match stamps {
-                Ok(stamps) => (stamps, None),
-                Err(error) => (Vec::new(), Some(Err(error))),
-            };
-            let rows = directed(stamps.into_iter(), reverse).filter_map(move |t| {
-                let place = ListingPlace::at(t);
-                if !range.contains(&place) {
-                    return None;
-                }
-                let row = listing.at(t).transpose()?;
-                Some(row.map(|row| (place, row)))
-            });
-            fault.into_iter().chain(rows)
+            match index.stamps_in(no, segment, &query.clauses, query.with_changed) {
+                Ok(stamps) => rows_at(listing, stamps, range, reverse),
+                Err(error) => Box::new(iter::once(Err(error))),
+            }
         });
         Ok(if reverse {
             Box::new(tail.chain(found))
@@ -217,6 +195,39 @@ impl<'a> Search<'a> {
         });
         Ok(Some(Box::new(rows.map(|row| listing.published_row(row)))))
     }
+}
+
+/// True for a segment that may have rows of a range.
+fn meets(segment: &Segment, first: Bound<Moment>, last: Bound<Moment>) -> bool {
+    if let Bound::Included(first) | Bound::Excluded(first) = first
+        && Moment::from(segment.through) < first
+    {
+        return false;
+    }
+    if let Bound::Included(last) | Bound::Excluded(last) = last
+        && Moment::from(segment.after) >= last
+    {
+        return false;
+    }
+    true
+}
+
+/// The rows at these T that lie in a range.
+fn rows_at<'a>(
+    listing: &'a FileListing<'a>,
+    stamps: Vec<Stamp>,
+    range: (Bound<ListingPlace>, Bound<ListingPlace>),
+    reverse: bool,
+) -> ListingRows<'a, FileListing<'a>> {
+    let rows = directed(stamps.into_iter(), reverse).filter_map(move |t| {
+        let place = ListingPlace::at(t);
+        if !range.contains(&place) {
+            return None;
+        }
+        let row = listing.at(t).transpose()?;
+        Some(row.map(|row| (place, row)))
+    });
+    Box::new(rows)
 }
 
 /// The later of two beginnings: that of a range, or right behind a place.

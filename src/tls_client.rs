@@ -1,0 +1,42 @@
+//! The client side of TLS beneath protocols other than HTTP, with the authorities of the system or of
+//! a file; not when TLS is wanted.
+
+use hyper_rustls::ConfigBuilderExt as _;
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
+use std::{fmt::Display, fs, io, path::Path, sync::Arc};
+use tokio_rustls::TlsConnector;
+
+/// Connects to servers with certificates of these authorities; of those of the system without any.
+pub fn connector(roots: Option<RootCertStore>) -> io::Result<TlsConnector> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?;
+    let builder = match roots {
+        Some(roots) => builder.with_root_certificates(roots),
+        None => builder
+            .try_with_platform_verifier()
+            .map_err(io::Error::other)?,
+    };
+    Ok(TlsConnector::from(Arc::new(builder.with_no_client_auth())))
+}
+
+/// The authorities of a PEM file. Errors name the setting and the file; one of reading keeps its
+/// kind.
+pub fn roots(file: &Path, setting: &str) -> io::Result<RootCertStore> {
+    let told = |what: &dyn Display| format!("{setting}, {}: {what}", file.display());
+    let text = fs::read(file).map_err(|error| io::Error::new(error.kind(), told(&error)))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&text) {
+        let certificate = certificate.map_err(|error| io::Error::other(told(&error)))?;
+        let added = roots.add(certificate);
+        added.map_err(|error| io::Error::other(told(&error)))?;
+    }
+    if roots.is_empty() {
+        return Err(io::Error::other(told(&"it holds no certificate")));
+    }
+    Ok(roots)
+}
