@@ -52,7 +52,7 @@ impl<'a> ShownPerson<'a> {
         let name = [&person.name, &person.email, &person.uri]
             .into_iter()
             .filter_map(|name| name.as_deref().map(str::trim))
-            .find(|name| xml::iri(name).is_some())?;
+            .find(|name| xml::is_visible(name))?;
         Some(Self { name, person })
     }
 

@@ -172,25 +172,30 @@ impl Xml {
 /// . `None` when nothing is left.
 pub(super) fn iri(text: &str) -> Option<Cow<'_, str>> {
     let text = text.trim();
-    let barred =
-        |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
-    if text.is_empty() {
+    if !is_visible(text) {
         return None;
     }
-    if !text.contains(barred) {
+    if !text.contains(|c: char| c.is_whitespace() || is_barred(c)) {
         return Some(Cow::Borrowed(text));
     }
-    let kept = text.chars().filter(|c| c.is_whitespace() || !barred(*c));
-    let escaped: String = kept
-        .map(|c| {
-            if c.is_whitespace() {
-                "%20".into()
-            } else {
-                c.to_string()
-            }
-        })
-        .collect();
-    (!escaped.is_empty()).then_some(Cow::Owned(escaped))
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_whitespace() {
+            escaped.push_str("%20");
+        } else if !is_barred(c) {
+            escaped.push(c);
+        }
+    }
+    Some(Cow::Owned(escaped))
+}
+
+/// True for a trimmed text of which something is left without illegal characters.
+pub(super) fn is_visible(text: &str) -> bool {
+    text.chars().any(|c| c.is_whitespace() || !is_barred(c))
+}
+
+fn is_barred(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}')
 }
 
 #[cfg(test)]
