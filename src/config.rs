@@ -89,29 +89,20 @@ impl Config {
         let folder = file.with_file_name("");
         let mut config = Self::from_text(file, &text, environment, |config| {
             config.store.path = folder.join(&config.store.path);
-            if let Some(file) = &mut config.store.key_file {
-                *file = folder.join(&*file);
-            }
             config.server.listen.below(&folder);
-            for path in [
-                &mut config.server.tls.certificate,
-                &mut config.server.tls.key,
-            ]
-            .into_iter()
-            .flatten()
-            {
-                *path = folder.join(&*path);
+            let tls = &mut config.server.tls;
+            let mut paths = vec![
+                &mut config.store.key_file,
+                &mut tls.certificate,
+                &mut tls.key,
+                &mut config.xmpp.secret_file,
+                &mut config.xmpp.tls_root,
+            ];
+            if let Some(acme) = &mut tls.acme {
+                paths.extend([&mut acme.root, &mut acme.folder]);
             }
-            for path in [&mut config.xmpp.secret_file, &mut config.xmpp.tls_root]
-                .into_iter()
-                .flatten()
-            {
+            for path in paths.into_iter().flatten() {
                 *path = folder.join(&*path);
-            }
-            if let Some(acme) = &mut config.server.tls.acme {
-                for path in [&mut acme.root, &mut acme.folder].into_iter().flatten() {
-                    *path = folder.join(&*path);
-                }
             }
             let of_certificate = problems::certificate_problem(config)
                 .into_iter()

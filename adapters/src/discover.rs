@@ -44,10 +44,7 @@ pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
     let mut feeds = Vec::new();
     for (name, tag) in tags(&page.text) {
         if name.eq_ignore_ascii_case("base") {
-            let href = value(tag, "href");
-            base = href
-                .and_then(|href| url::Url::parse(&uri::resolve(base.as_ref(), &href)).ok())
-                .or(base);
+            base = base_of(tag, base);
         } else if name.eq_ignore_ascii_case("link")
             && let Some(feed) = feed(tag, base.as_ref())
         {
@@ -70,8 +67,7 @@ pub fn links_of_page(bytes: &[u8], hints: &Hints<'_>, rel: &str) -> Vec<String> 
     let mut links = Vec::new();
     for (name, tag) in tags(&page.text) {
         if name.eq_ignore_ascii_case("base") {
-            let href = value(tag, "href").map(|href| uri::resolve(base.as_ref(), &href));
-            base = href.and_then(|href| url::Url::parse(&href).ok()).or(base);
+            base = base_of(tag, base);
         } else if name.eq_ignore_ascii_case("link")
             && let (Some(rels), Some(href)) = (value(tag, "rel"), value(tag, "href"))
             && rels
@@ -83,6 +79,13 @@ pub fn links_of_page(bytes: &[u8], hints: &Hints<'_>, rel: &str) -> Vec<String> 
         }
     }
     links
+}
+
+/// The base of what follows a `<base>`: its address, if that is one.
+fn base_of(tag: &str, before: Option<url::Url>) -> Option<url::Url> {
+    let href = value(tag, "href");
+    let base = href.and_then(|href| url::Url::parse(&uri::resolve(before.as_ref(), &href)).ok());
+    base.or(before)
 }
 
 /// The beginning of a page as text, in the encoding that its header names, else the page itself

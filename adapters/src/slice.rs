@@ -67,7 +67,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed
         language,
         ..Scope::default()
     };
-    let (mut sliced, mut notes, lost) = match root.format {
+    let (mut sliced, mut notes, has_no_whole_entry) = match root.format {
         Format::JsonFeed => of_items(&root, &scope)?,
         _ => {
             // What stands before the root element is as long as the text is longer.
@@ -98,7 +98,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed
     {
         return Err(NotAFeed::Moved { to });
     }
-    if lost {
+    if has_no_whole_entry {
         let remains = (!sliced.entries.is_empty()).then(|| Box::new(sliced));
         return Err(NotAFeed::NoWholeEntry { remains });
     }
@@ -118,7 +118,7 @@ fn of_markup(
         feed,
         entries,
         mut notes,
-        lost,
+        has_no_whole_entry,
     } = cut;
     let FeedPart {
         id,
@@ -137,7 +137,7 @@ fn of_markup(
         deletions,
         ..SlicedDocument::empty(root.format)
     };
-    Ok((sliced, notes, lost))
+    Ok((sliced, notes, has_no_whole_entry))
 }
 
 fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(SlicedDocument, Notes, bool), NotAFeed> {
@@ -146,7 +146,7 @@ fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(SlicedDocument, Notes, bo
         metadata,
         entries,
         notes,
-        lost,
+        has_no_whole_entry,
     } = items::cut(root.text, scope)?;
     let sliced = SlicedDocument {
         version,
@@ -154,7 +154,7 @@ fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(SlicedDocument, Notes, bo
         entries: assign_keys(entries),
         ..SlicedDocument::empty(root.format)
     };
-    Ok((sliced, notes, lost))
+    Ok((sliced, notes, has_no_whole_entry))
 }
 
 /// Limit of a document's opening, bytes.

@@ -122,7 +122,8 @@ fn slips(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn bare(namespace: &str) -> &str {
+/// A namespace as it is compared.
+pub(crate) fn bare(namespace: &str) -> &str {
     let bare = namespace
         .strip_prefix("http://")
         .or_else(|| namespace.strip_prefix("https://"));

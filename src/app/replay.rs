@@ -376,7 +376,7 @@ impl Player {
                     ..PageControl::default()
                 };
                 let check = Check::new(&self.context, &self.feed, &self.state);
-                match check.compared(control).await {
+                match check.commit_control(control).await {
                     Ok(_) => Ok(()),
                     Err(failure) => anyhow::bail!("{failure}"),
                 }

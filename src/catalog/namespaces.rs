@@ -55,41 +55,21 @@ impl AllStoredIds {
     /// another feed holds it. A new feed at the address of one that was removed gets one of its
     /// own: what was removed may come back.
     pub(super) fn namespaces(&self, feeds: &[FeedSettings]) -> Result<Vec<String>, StoreError> {
-        let mut found: Vec<Option<String>> = Vec::with_capacity(feeds.len());
+        let mut kept = Vec::with_capacity(feeds.len());
         let mut owners: HashMap<&str, &str> = HashMap::new();
         for feed in feeds {
-            let wanted = feed.namespace();
-            let Some(stored) = self.of(&feed.name) else {
-                found.push(None);
-                continue;
-            };
-            let is_own = || stored.namespace == of_its_own(feed);
-            let is_same = stored.namespace == wanted || is_own();
-            if !is_same && !may_differ(stored, feed, &wanted) {
-                let (feed, stored) = (feed.name.clone(), stored.namespace.clone());
-                return Err(StoreError::Namespace {
-                    feed,
-                    stored,
-                    given: wanted,
-                });
+            let namespace = self.kept(feed)?;
+            if let Some(namespace) = namespace {
+                owners.entry(namespace).or_insert(&feed.name);
             }
-            let is_kept = is_same || stored.has_items;
-            if is_kept {
-                owners.entry(&stored.namespace).or_insert(&feed.name);
-            }
-            found.push(is_kept.then(|| stored.namespace.clone()));
+            kept.push(namespace);
         }
-        // Of those that are not served any more: where one has items, they were made with it.
-        let configured: HashSet<&str> = feeds.iter().map(|feed| feed.name.as_str()).collect();
-        let mut withdrawn: HashMap<&str, &str> = HashMap::new();
-        for (name, ids) in &self.stored {
-            if ids.has_items && !configured.contains(name.as_str()) {
-                withdrawn.insert(&ids.namespace, name);
-            }
-        }
+        let withdrawn = self.withdrawn(feeds);
         let mut new: HashMap<String, &str> = HashMap::new();
-        for (feed, found) in feeds.iter().zip(&mut found) {
-            if found.is_some() {
+        let mut found = Vec::with_capacity(feeds.len());
+        for (feed, kept) in feeds.iter().zip(kept) {
+            if let Some(namespace) = kept {
+                found.push(namespace.to_owned());
                 continue;
             }
             let wanted = feed.namespace();
@@ -97,27 +77,56 @@ impl AllStoredIds {
             let removed = withdrawn.get(wanted.as_str());
             // A feed under a new name is told of, and begins anew beside the old one.
             if removed.is_some() && !is_known && feed.id_namespace.is_none() {
-                *found = Some(of_its_own(feed));
+                found.push(of_its_own(feed));
                 continue;
             }
+            let owner = owners.get(wanted.as_str());
+            let holder = owner.or_else(|| new.get(&wanted)).or(removed);
             // Feeds of sites are not given by hand.
-            let holder = owners
-                .get(wanted.as_str())
-                .or_else(|| new.get(&wanted))
-                .or(removed)
-                .filter(|_| is_known || !feed.is_called_by_site());
-            if let Some(holder) = holder {
-                let (feed, holder) = (feed.name.clone(), (*holder).to_owned());
+            let is_given = is_known || !feed.is_called_by_site();
+            if is_given && let Some(holder) = holder {
                 return Err(StoreError::NamespaceHeld {
-                    feed,
+                    feed: feed.name.clone(),
                     namespace: wanted,
-                    holder,
+                    holder: (*holder).to_owned(),
                 });
             }
             new.insert(wanted.clone(), &feed.name);
-            *found = Some(wanted);
+            found.push(wanted);
         }
-        Ok(found.into_iter().flatten().collect())
+        Ok(found)
+    }
+
+    /// The namespace that a feed keeps: the one of its settings, or with which its items were made.
+    fn kept(&self, feed: &FeedSettings) -> Result<Option<&str>, StoreError> {
+        let Some(stored) = self.of(&feed.name) else {
+            return Ok(None);
+        };
+        let wanted = feed.namespace();
+        if stored.namespace == wanted || stored.namespace == of_its_own(feed) {
+            return Ok(Some(&stored.namespace));
+        }
+        if !may_differ(stored, feed, &wanted) {
+            return Err(StoreError::Namespace {
+                feed: feed.name.clone(),
+                stored: stored.namespace.clone(),
+                given: wanted,
+            });
+        }
+        Ok(stored.has_items.then_some(stored.namespace.as_str()))
+    }
+
+    /// The namespaces of feeds that are not served any more, and their names. Where one has items,
+    /// they were made with it.
+    fn withdrawn(&self, feeds: &[FeedSettings]) -> HashMap<&str, &str> {
+        let configured: HashSet<&str> = feeds.iter().map(|feed| feed.name.as_str()).collect();
+        let mut withdrawn: HashMap<&str, &str> = HashMap::new();
+        for (name, ids) in &self.stored {
+            if ids.has_items && !configured.contains(name.as_str()) {
+                withdrawn.insert(&ids.namespace, name);
+            }
+        }
+        withdrawn
     }
 }
 

@@ -360,10 +360,7 @@ pub(super) fn of_webhooks(
         let wanted = format!("give {WEBHOOKS_MAX} webhooks at most");
         reading.refuse("webhook", webhooks.len(), wanted);
     }
-    // Feeds that are found on a site are known only when it is asked.
-    let finds_feeds = sites
-        .iter()
-        .any(|(_, site)| matches!(site.feeds, SiteFeeds::Found(_)));
+    let finds_feeds = finds_feeds(sites);
     let mut met = BTreeSet::new();
     for (at, webhook) in webhooks.iter().enumerate() {
         let path = format!("webhook[{at}]");
@@ -374,20 +371,30 @@ pub(super) fn of_webhooks(
         let group = groups.iter().find(|(_, group)| group.name == webhook.feed);
         let is_private = feed.is_some_and(|(_, feed)| feed.is_private())
             || group.is_some_and(|(_, group)| group.as_feed().is_private());
-        let wanted = if is_private {
-            "this feed is private. A webhook is for a feed that everybody may read"
-        } else if feed.is_none() && group.is_none() && !finds_feeds {
+        let (path, found) = (format!("{path}.feed"), quoted(&webhook.feed));
+        if is_private {
+            let wanted = "this feed is private. A webhook is for a feed that everybody may read";
+            reading.refuse(&path, found, wanted);
+            continue;
+        }
+        if feed.is_none() && group.is_none() && !finds_feeds {
             let wanted = "there is no feed of this name, and no group";
-            let path = format!("{path}.feed");
-            reading.lack(&webhook.feed, &path, &quoted(&webhook.feed), wanted);
+            reading.lack(&webhook.feed, &path, &found, wanted);
             continue;
-        } else if !met.insert((webhook.url.as_str(), &webhook.feed, &webhook.filter)) {
-            "this URL has this feed already. Give each webhook once"
-        } else {
-            continue;
-        };
-        reading.refuse(&format!("{path}.feed"), quoted(&webhook.feed), wanted);
+        }
+        let is_new = met.insert((webhook.url.as_str(), &webhook.feed, &webhook.filter));
+        if !is_new {
+            let wanted = "this URL has this feed already. Give each webhook once";
+            reading.refuse(&path, found, wanted);
+        }
     }
+}
+
+/// True where feeds are found on a site, which are known only when it is asked.
+fn finds_feeds(sites: &[(String, SiteSettings)]) -> bool {
+    sites
+        .iter()
+        .any(|(_, site)| matches!(site.feeds, SiteFeeds::Found(_)))
 }
 
 /// Everything that cannot be meant in the groups, each of which comes with its path.
@@ -404,11 +411,8 @@ pub(super) fn of_groups(
             format!("give {GROUPS_MAX} groups at most"),
         );
     }
+    let finds_feeds = finds_feeds(sites);
     let named = NamedFeeds::of(feeds.iter().map(|(_, feed)| feed));
-    // Feeds that are found on a site are known only when it is asked.
-    let finds_feeds = sites
-        .iter()
-        .any(|(_, site)| matches!(site.feeds, SiteFeeds::Found(_)));
     let mut names: BTreeSet<&str> = feeds.iter().map(|(_, feed)| feed.name.as_str()).collect();
     let group_names: BTreeSet<&str> = groups
         .iter()
@@ -425,73 +429,74 @@ pub(super) fn of_groups(
         }
         let mut met = BTreeSet::new();
         for (at, member) in group.members.iter().enumerate() {
+            let (path, found) = (format!("{path}.members[{at}]"), quoted(member));
+            if !met.insert(member) {
+                reading.refuse(&path, found, "name each member once");
+                continue;
+            }
             let meant = named.meant_by(member);
-            let narrow = meant.iter().find(|feed| !group.may_hold(feed));
-            let wanted = if !met.insert(member) {
-                "name each member once".to_owned()
-            } else if group_names.contains(member.as_str()) {
-                "this is a group. Only feeds can be members, so name its members".to_owned()
-            } else if let Some(feed) = narrow.filter(|feed| !feed.show.is_empty()) {
-                format!(
-                    "some readers see only parts of feed `{}` (`show`), but the group would show all of it. Take out the member \
-                     or the rules",
-                    feed.name
-                )
-            } else if let Some(feed) = narrow {
-                format!(
-                    "feed `{}` is private, but the group would show its posts to others. Give the group an `access` with \
-                     readers of that feed only",
-                    feed.name
-                )
+            if let Some(wanted) = member_problem(group, member, meant, &group_names) {
+                reading.refuse(&path, found, wanted);
             } else if meant.is_empty() && (!finds_feeds || member.contains(':')) {
-                let path = format!("{path}.members[{at}]");
                 let wanted =
                     format!("no feed has this name or category. Instead, {MEMBERS_WANTED}");
-                reading.lack(member, &path, &quoted(member), wanted);
-                continue;
-            } else {
-                continue;
-            };
-            reading.refuse(&format!("{path}.members[{at}]"), quoted(member), wanted);
+                reading.lack(member, &path, &found, wanted);
+            }
         }
+        let path = format!("{path}.members");
         let members = named.members_of(group);
-        let count: usize = group
-            .members
-            .iter()
-            .map(|member| named.meant_by(member).len())
-            .sum();
+        let meant = group.members.iter().map(|member| named.meant_by(member));
+        let count: usize = meant.map(<[_]>::len).sum();
         if count > GROUP_MEMBERS_MAX && members.len() >= GROUP_MEMBERS_MAX {
             let wanted =
                 format!("a group has {GROUP_MEMBERS_MAX} members at most. Make several of it");
-            reading.refuse(&format!("{path}.members"), count, wanted);
+            reading.refuse(&path, count, wanted);
         }
         for feed in members {
             let count = groups_of.entry(&feed.name).or_default();
             *count += 1;
             if *count == FEED_GROUPS_MAX + 1 {
+                let found = format!("one more group of `{}`", feed.name);
                 let wanted = format!("a feed is in {FEED_GROUPS_MAX} groups at most");
-                reading.refuse(
-                    &format!("{path}.members"),
-                    format!("one more group of `{}`", feed.name),
-                    wanted,
-                );
+                reading.refuse(&path, found, wanted);
             }
         }
     }
-    let clash = feeds.iter().find(|(_, feed)| {
+    for (path, feed) in feeds {
         let namespace = feed.namespace();
-        namespace
-            .strip_prefix("group:")
-            .is_some_and(|name| group_names.contains(name))
-    });
-    if let Some((path, feed)) = clash {
-        let wanted = "the ids of a group have the same namespace. Give another";
-        reading.refuse(
-            &format!("{path}.id_namespace"),
-            quoted(&feed.namespace()),
-            wanted,
-        );
+        let group = namespace.strip_prefix("group:");
+        if group.is_some_and(|name| group_names.contains(name)) {
+            let wanted = "the ids of a group have the same namespace. Give another";
+            reading.refuse(&format!("{path}.id_namespace"), quoted(&namespace), wanted);
+            break;
+        }
     }
+}
+
+/// What must be done about a member of a group that means these feeds.
+fn member_problem(
+    group: &GroupSettings,
+    member: &str,
+    meant: &[&FeedSettings],
+    group_names: &BTreeSet<&str>,
+) -> Option<String> {
+    if group_names.contains(member) {
+        let wanted = "this is a group. Only feeds can be members, so name its members";
+        return Some(wanted.to_owned());
+    }
+    let feed = meant.iter().find(|feed| !group.may_hold(feed))?;
+    if !feed.show.is_empty() {
+        return Some(format!(
+            "some readers see only parts of feed `{}` (`show`), but the group would show all of it. Take out the member \
+             or the rules",
+            feed.name
+        ));
+    }
+    Some(format!(
+        "feed `{}` is private, but the group would show its posts to others. Give the group an `access` with \
+         readers of that feed only",
+        feed.name
+    ))
 }
 
 /// The problem with the place of the store, as far as can be told without opening it.

@@ -1246,3 +1246,46 @@ fn a_feed_of_a_site_is_private_only_where_nobody_gets_it_from_the_old_server() {
     let open = text("/?feed=rss2", "").replace("access = \"private\"", "");
     assert!(Config::parse("ever.toml", &open).is_ok());
 }
+
+#[test]
+fn members_of_a_group_and_feeds_of_webhooks_are_judged_one_by_one() {
+    let feeds = "[[feed]]\nname = \"a\"\nurl = \"http://x/a\"\naccess = \"private\"\n\
+                 [[feed]]\nname = \"b\"\nurl = \"http://x/b\"\n";
+    let check = |tables: &str, expect: &[&str]| {
+        let told = error(&format!("{feeds}{tables}"));
+        assert_eq!(told.lines().count(), expect.len(), "{told}");
+        for words in expect {
+            assert!(told.contains(words), "{words} in {told}");
+        }
+    };
+    let webhook = |feed: &str| {
+        let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3";
+        format!("[[webhook]]\nurl = \"http://y/\"\nfeed = \"{feed}\"\nsecret = \"{secret}\"\n")
+    };
+    check(
+        &(webhook("a") + &webhook("b") + &webhook("b")),
+        &[
+            "webhook[0].feed: found \"a\"; this feed is private",
+            "webhook[2].feed: found \"b\"; this URL has this feed already",
+        ],
+    );
+    let group = |name: &str, members: &str| {
+        format!("[[group]]\nname = \"{name}\"\nmembers = [{members}]\n")
+    };
+    check(
+        &(group("g", "\"b\", \"b\", \"a\", \"h\"") + &group("h", "\"b\"")),
+        &[
+            "group.g.members[1]: found \"b\"; name each member once",
+            "group.g.members[2]: found \"a\"; feed `a` is private",
+            "group.g.members[3]: found \"h\"; this is a group",
+        ],
+    );
+    let many: String = (0..17)
+        .map(|no| group(&format!("g{no}"), "\"b\""))
+        .collect();
+    check(&many, &["group.g16.members: found one more group of `b`"]);
+    check(
+        &("id_namespace = \"group:g\"\n".to_owned() + &group("g", "\"b\"")),
+        &["feed.b.id_namespace: found \"group:g\"; the ids of a group"],
+    );
+}

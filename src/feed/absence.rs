@@ -366,60 +366,56 @@ impl AbsenceState {
         now: Stamp,
     ) -> AbsenceFindings {
         let policy = &self.believed(policy, now);
+        let is_vain = matches!(said, CheckResult::Uninformative(_)) && self.has_useless_pages(now);
         let mut memory = self.clone();
         let mut outcome = AbsenceFindings::default();
-        let found = memory
+        let mut rows = self
             .items
             .iter()
-            .position(|row| row.id == id && row.suspect.is_some());
-        if let Some(at) = found
-            && let Some(missing) = &mut memory.items[at].suspect
-        {
-            let is_of_many = missing.basis == SuspectBasis::PageOfMany;
-            let check = missing.permalink_check;
-            let check = if is_of_many {
-                check.told_as_one_of_many(said, self.decides_at(now), now)
-            } else {
-                check.told(said, policy.apart_secs, now)
-            };
-            let is_vain =
-                matches!(said, CheckResult::Uninformative(_)) && self.has_useless_pages(now);
-            let check = if is_vain { check.over() } else { check };
-            if is_of_many {
-                memory.one_of_many_told(at, check, now, &mut outcome);
-            } else {
-                missing.permalink_check = check;
-                let missing = *missing;
-                if policy.complete && check.is_hidden() {
-                    // It lives, and has left a list that says to be whole: the list is capped.
-                    let shown = memory.items.iter().filter(|row| row.suspect.is_none());
-                    memory.documents.cap_at(shown.count());
-                }
-                let policy = &memory.believed(policy, now);
-                let tombstone_count = memory.items[at].tombstone_count;
-                if let Some(proof) = missing.proves(tombstone_count, policy, now)
-                    && (policy.complete
-                        || proof.is_of_page()
-                        || memory.may_end(&mut outcome.events, now))
-                {
-                    memory.items.remove(at);
-                    outcome.gone.push((id, proof));
-                } else if missing.is_moot(memory.pinned.is_on(), policy) {
-                    memory.items.remove(at);
-                    outcome.rolled_off.push(id);
-                }
-            }
-        } else {
-            let is_vain =
-                matches!(said, CheckResult::Uninformative(_)) && self.has_useless_pages(now);
-            match memory
-                .departures
-                .told(id, said, policy.apart_secs, is_vain, now)
-            {
+            .enumerate()
+            .filter(|(_, row)| row.id == id);
+        let Some((at, mut missing)) = rows.find_map(|(at, row)| Some((at, row.suspect?))) else {
+            let departures = &mut memory.departures;
+            match departures.told(id, said, policy.apart_secs, is_vain, now) {
                 Some(DepartureEnd::Gone(proof)) => outcome.gone.push((id, proof)),
                 Some(DepartureEnd::RolledOff) => outcome.rolled_off.push(id),
                 None => {}
             }
+            outcome.state = memory;
+            return outcome.watched(policy);
+        };
+        let is_of_many = missing.basis == SuspectBasis::PageOfMany;
+        let mut check = missing.permalink_check;
+        if is_of_many {
+            check = check.told_as_one_of_many(said, self.decides_at(now), now);
+        } else {
+            check = check.told(said, policy.apart_secs, now);
+        }
+        if is_vain {
+            check = check.over();
+        }
+        if is_of_many {
+            memory.one_of_many_told(at, check, now, &mut outcome);
+            outcome.state = memory;
+            return outcome.watched(policy);
+        }
+        missing.permalink_check = check;
+        memory.items[at].suspect = Some(missing);
+        if policy.complete && check.is_hidden() {
+            // It lives, and has left a list that says to be whole: the list is capped.
+            let shown = memory.items.iter().filter(|row| row.suspect.is_none());
+            memory.documents.cap_at(shown.count());
+        }
+        let policy = &memory.believed(policy, now);
+        let proof = missing.proves(memory.items[at].tombstone_count, policy, now);
+        if let Some(proof) = proof
+            && memory.admits(&proof, policy, &mut outcome.events, now)
+        {
+            memory.items.remove(at);
+            outcome.gone.push((id, proof));
+        } else if missing.is_moot(memory.pinned.is_on(), policy) {
+            memory.items.remove(at);
+            outcome.rolled_off.push(id);
         }
         outcome.state = memory;
         outcome.watched(policy)
@@ -454,13 +450,22 @@ impl AbsenceState {
         self.documents.is_capped()
     }
 
-    /// Counts an item that is taken for deleted, unless enough are for a day.
-    fn may_end(&mut self, events: &mut Vec<WindowEvent>, now: Stamp) -> bool {
-        let may = self.ended.admit(now);
-        if !may && !events.contains(&WindowEvent::DailyLimit) {
+    /// True when an item may be taken for deleted by this proof. What documents prove that do not
+    /// say to be the whole feed is counted, and enough of it is for a day.
+    fn admits(
+        &mut self,
+        proof: &Proof,
+        policy: &ProofPolicy,
+        events: &mut Vec<WindowEvent>,
+        now: Stamp,
+    ) -> bool {
+        if policy.complete || proof.is_of_page() || self.ended.admit(now) {
+            return true;
+        }
+        if !events.contains(&WindowEvent::DailyLimit) {
             events.push(WindowEvent::DailyLimit);
         }
-        may
+        false
     }
 
     /// The same document again, as the answer to an unconditional request: a full confirmation of

@@ -6,8 +6,6 @@ use super::{
     legacy_document::LegacyDocument,
 };
 use everfeed_adapters::{Hints, Uncuttable, without_entries};
-use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
-use std::io::{Read as _, Write as _};
 
 /// Items that were forgotten in a feed, as its documents are cut by them.
 pub struct ForgottenIn<'f, F> {
@@ -45,31 +43,28 @@ impl<F: Fn(KeyHash) -> bool> ForgottenIn<'_, F> {
     /// Cuts a staged page; `None` when it shows nothing that was forgotten. Of one that cannot be
     /// cut the traces stay.
     pub fn page(&self, page: &StagedPage) -> Option<StagedPage> {
-        let StagedBody::Waiting(deflated) = &page.content else {
-            return None;
-        };
-        let hints = Hints {
-            content_type: page.content_type.as_deref(),
-            content_language: page.content_language.as_deref(),
-            base_url: Some(&page.address.base_url),
-            resource: None,
-        };
-        let mut body = Vec::new();
-        let read = DeflateDecoder::new(deflated.as_slice()).read_to_end(&mut body);
-        let shows = page.keys.iter().any(|key| (self.is_forgotten)(*key));
-        if !shows && read.is_ok() && !may_hold_asides(&body) {
+        if !page.waits() {
             return None;
         }
-        let cut = read.ok().map(|_| self.bytes(&body, &hints));
-        let content = match cut {
-            Some(Ok(None)) if !shows => return None,
-            Some(Ok(cut)) => deflated_again(&cut.unwrap_or(body)),
-            Some(Err(Uncuttable)) | None => None,
-        };
-        Some(StagedPage {
-            content: content.map_or(StagedBody::Traces, StagedBody::Waiting),
+        let with = |content| StagedPage {
+            content,
             ..page.clone()
-        })
+        };
+        let Some(body) = page.content.inflated() else {
+            return Some(with(StagedBody::Traces));
+        };
+        let shows = page.keys.iter().any(|key| (self.is_forgotten)(*key));
+        if !shows && !may_hold_asides(&body) {
+            return None;
+        }
+        let Ok(cut) = self.bytes(&body, &page.hints()) else {
+            return Some(with(StagedBody::Traces));
+        };
+        if cut.is_none() && !shows {
+            return None;
+        }
+        let content = StagedBody::deflated(&cut.unwrap_or(body));
+        Some(with(content.unwrap_or_default()))
     }
 
     fn bytes(&self, bytes: &[u8], hints: &Hints<'_>) -> Result<Option<Vec<u8>>, Uncuttable> {
@@ -89,10 +84,4 @@ fn may_hold_asides(body: &[u8]) -> bool {
             let mut places = memchr::memmem::find_iter(body, sign);
             places.any(|at| !body[at..].starts_with(b"<?xml "))
         })
-}
-
-fn deflated_again(body: &[u8]) -> Option<Vec<u8>> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(body).ok()?;
-    encoder.finish().ok()
 }

@@ -4,11 +4,11 @@
 use super::{
     item_cap::element_bytes,
     part_caps::{
-        ID_BYTES_MAX, LINK_BYTES_MAX, WORD_BYTES_MAX, cap_attributes, cap_date, cap_generator,
-        cap_person, cap_tag, cut_name, cut_to, drop_long, link_fits,
+        ID_BYTES_MAX, LINK_BYTES_MAX, NAME_BYTES_MAX, WORD_BYTES_MAX, cap_date, cap_generator,
+        cap_person, cap_tag, cap_text, cut_name, cut_to, drop_long, link_fits,
     },
 };
-use everfeed_adapters::{Cloud, Image, Metadata, Note, Rhythm, SlicedDocument, Text, TextKind};
+use everfeed_adapters::{Cloud, Image, Metadata, Note, Rhythm, SlicedDocument};
 
 /// The most bytes of a description of a feed, or of its rights; what is longer is cut.
 pub const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
@@ -53,7 +53,7 @@ pub fn cap_head(document: &mut SlicedDocument) {
 fn within_caps(metadata: &Metadata) -> Metadata {
     let mut short = metadata.clone();
     drop_long(&mut short.id, ID_BYTES_MAX);
-    cap_text(&mut short.title, super::part_caps::NAME_BYTES_MAX);
+    cap_text(&mut short.title, NAME_BYTES_MAX);
     cap_text(&mut short.description, DESCRIPTION_BYTES_MAX);
     cap_text(&mut short.rights, DESCRIPTION_BYTES_MAX);
     short.links.retain_mut(link_fits);
@@ -90,15 +90,6 @@ fn within_caps(metadata: &Metadata) -> Metadata {
     short.cloud = short.cloud.filter(cloud_fits);
     cap_list(&mut short.foreign, element_bytes);
     short
-}
-
-fn cap_text(text: &mut Option<Text>, bytes_max: usize) {
-    if let Some(text) = text.as_mut().filter(|text| text.value.len() > bytes_max) {
-        cut_to(&mut text.value, bytes_max);
-        // Markup that is cut is none.
-        text.kind = TextKind::Plain;
-    }
-    cap_attributes(text.as_mut());
 }
 
 /// Keeps the first of a list, as many as are few and short enough together.

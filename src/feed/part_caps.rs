@@ -31,8 +31,8 @@ pub fn within_caps(entry: &Entry) -> Option<Entry> {
     if short.id.as_ref().is_some_and(|id| id.len() > ID_BYTES_MAX) {
         (short.id, short.is_permalink) = (None, None);
     }
-    cut_title(&mut short.title);
-    for text in [&mut short.title, &mut short.summary, &mut short.rights] {
+    cap_text(&mut short.title, NAME_BYTES_MAX);
+    for text in [&mut short.summary, &mut short.rights] {
         cap_attributes(text.as_mut());
     }
     if let Some(body) = &mut short.content {
@@ -113,16 +113,14 @@ pub(super) fn cut_name(name: &mut Option<String>) {
     }
 }
 
-/// Cuts a title to the length of a name.
-fn cut_title(title: &mut Option<Text>) {
-    if let Some(title) = title
-        .as_mut()
-        .filter(|title| title.value.len() > NAME_BYTES_MAX)
-    {
-        cut(&mut title.value);
+/// Cuts a text to that length, and drops its language and its base where they are too long.
+pub(super) fn cap_text(text: &mut Option<Text>, bytes_max: usize) {
+    if let Some(text) = text.as_mut().filter(|text| text.value.len() > bytes_max) {
+        cut_to(&mut text.value, bytes_max);
         // Markup that is cut is none.
-        title.kind = TextKind::Plain;
+        text.kind = TextKind::Plain;
     }
+    cap_attributes(text.as_mut());
 }
 
 /// Drops the language and the base of a text where they are too long.
@@ -143,8 +141,8 @@ pub(super) fn cap_generator(generator: Option<&mut Generator>) {
 
 /// Brings what an entry says of the feed that it is from within the limits.
 fn cap_source(source: &mut Source) {
-    cut_title(&mut source.title);
-    for text in [&mut source.title, &mut source.subtitle, &mut source.rights] {
+    cap_text(&mut source.title, NAME_BYTES_MAX);
+    for text in [&mut source.subtitle, &mut source.rights] {
         cap_attributes(text.as_mut());
     }
     drop_long(&mut source.id, ID_BYTES_MAX);

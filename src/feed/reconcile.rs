@@ -385,3 +385,17 @@ pub struct Evidence {
     /// Suspect as walks through the archives missed it.
     pub archive_suspect: Option<ArchiveSuspect>,
 }
+
+impl Evidence {
+    /// Evidence of a document of this time, which says no more than the reason.
+    pub fn new(reason: Reason, observed_at: Stamp) -> Self {
+        Self {
+            reason,
+            observed_at,
+            when: None,
+            comment: None,
+            suspect: None,
+            archive_suspect: None,
+        }
+    }
+}

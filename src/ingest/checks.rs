@@ -53,6 +53,16 @@ pub struct Checked {
     pub host_pause: Option<(String, Stamp)>,
 }
 
+impl Checked {
+    /// A check without a request, and the time of the next one.
+    pub(super) fn at(next_at: Option<Stamp>) -> Self {
+        Self {
+            next_at,
+            ..Self::default()
+        }
+    }
+}
+
 /// Seconds until a check that failed on our side is made again.
 const CHECK_AGAIN_SECS: u64 = 60;
 
@@ -74,11 +84,8 @@ impl<'a> Check<'a> {
             Err(failure) => {
                 let name = &self.feed.name;
                 warn!(feed.name = %name, "The answer of a page of `{name}` could not be stored: {failure}");
-                let next_at = Some(self.context.now().plus_secs(CHECK_AGAIN_SECS));
-                Some(Checked {
-                    next_at,
-                    ..Checked::default()
-                })
+                let next_at = self.context.now().plus_secs(CHECK_AGAIN_SECS);
+                Some(Checked::at(Some(next_at)))
             }
         }
     }
@@ -91,10 +98,7 @@ impl<'a> Check<'a> {
         let (context, feed) = (self.context, self.feed);
         let last = context.store.known(feed.no, Vec::new()).await?.window;
         let Some(subject) = CheckSubject::due(&last, context.now()) else {
-            return Ok(Some(Checked {
-                next_at: last.next_check_at(),
-                ..Checked::default()
-            }));
+            return Ok(Some(Checked::at(last.next_check_at())));
         };
         let id = subject.id();
         let item = context.store.item(feed.no, id).await?;
@@ -108,16 +112,15 @@ impl<'a> Check<'a> {
                 .map(Some);
         };
         let need = last.absence.control_need(id, context.now());
-        match need {
-            ControlNeed::Ready => {}
-            // Of a tombstone only a page that shows it again matters, and that is seldom.
-            _ if subject.is_tombstone() => {}
-            ControlNeed::Ask(tried) => return self.control(upstream, &last, tried, stop).await,
-            ControlNeed::Useless(finding) => {
-                return self
-                    .concluded(subject, &item, CheckResult::Uninformative(finding))
-                    .await
-                    .map(Some);
+        // Of a tombstone only a page that shows it again matters, and that is seldom.
+        if !subject.is_tombstone() {
+            match need {
+                ControlNeed::Ready => {}
+                ControlNeed::Ask(tried) => return self.control(upstream, &last, tried, stop).await,
+                ControlNeed::Useless(finding) => {
+                    let said = CheckResult::Uninformative(finding);
+                    return self.concluded(subject, &item, said).await.map(Some);
+                }
             }
         }
         let reply = tokio::select! {
@@ -127,19 +130,13 @@ impl<'a> Check<'a> {
         let now = context.now();
         let (said, page, host_pause) = match reply {
             PageReply::Deferred { wait_secs } => {
-                let next_at = Some(now.plus_secs(wait_secs.max(1)));
-                return Ok(Some(Checked {
-                    next_at,
-                    ..Checked::default()
-                }));
+                let next_at = now.plus_secs(wait_secs.max(1));
+                return Ok(Some(Checked::at(Some(next_at))));
             }
             PageReply::Failed => (CheckResult::Nothing, AnsweredPage::default(), None),
             PageReply::Elsewhere => (CheckResult::Elsewhere, AnsweredPage::default(), None),
             PageReply::Answer(answer) => {
-                let host_pause = answer
-                    .host
-                    .clone()
-                    .zip(pause(&answer, feed, self.state, now));
+                let host_pause = pause(&answer, feed, self.state, now);
                 let landing = answer
                     .landing
                     .clone()
@@ -148,14 +145,16 @@ impl<'a> Check<'a> {
                 (said, AnsweredPage { landing, words }, host_pause)
             }
         };
+        if said == CheckResult::Shown
+            && let ControlNeed::Ask(tried) = need
+        {
+            let control = self.control(upstream, &last, tried, stop).await?;
+            return Ok(control.map(|control| Checked {
+                asked: true,
+                ..control
+            }));
+        }
         let weighed = match need {
-            ControlNeed::Ask(tried) if said == CheckResult::Shown => {
-                let control = self.control(upstream, &last, tried, stop).await?;
-                return Ok(control.map(|control| Checked {
-                    asked: true,
-                    ..control
-                }));
-            }
             ControlNeed::Useless(finding) if said == CheckResult::Shown => {
                 CheckResult::Uninformative(finding)
             }
@@ -183,10 +182,7 @@ impl<'a> Check<'a> {
             CheckSubject::Suspect(id) => self.answered(id, said, now).await?,
             CheckSubject::Tombstone(id) => self.rechecked(id, said, now).await?,
         };
-        Ok(Checked {
-            next_at,
-            ..Checked::default()
-        })
+        Ok(Checked::at(next_at))
     }
 
     /// Keeps the result, if the feed is recorded: without it, its documents play to another end.
@@ -356,15 +352,17 @@ fn page_of(feed: &FeedSpec, entry: &Entry) -> Option<String> {
     reach.mapped(entry.permalink()?)
 }
 
-/// End of the pause of the host that gave an answer.
+/// The pause of the host that gave an answer, and its end.
 pub(super) fn pause(
     answer: &PageAnswer,
     feed: &FeedSpec,
     state: &PollState,
     now: Stamp,
-) -> Option<Stamp> {
+) -> Option<(String, Stamp)> {
+    let host = answer.host.clone()?;
     let status = Some(answer.status.as_u16());
-    host_pause_until(state, &feed.policy(), status, answer.retry_after_secs, now)
+    let until = host_pause_until(state, &feed.policy(), status, answer.retry_after_secs, now)?;
+    Some((host, until))
 }
 
 /// The result that an answer means, and how often it holds the words of the entry.

@@ -155,8 +155,10 @@ impl Upstream {
         {
             mark.put_on(headers);
         }
-        if plan.conditional {
-            request.extensions_mut().extend(validators(state));
+        if plan.conditional
+            && let Some(validators) = validators(state)
+        {
+            request.extensions_mut().insert(validators);
         }
         Ok(request)
     }
@@ -427,21 +429,17 @@ fn freshened(state: &PollState, new: ValidatorPair) -> Option<ValidatorPair> {
 }
 
 /// The validators as they were sent, for the URL that sent them.
-fn validators(state: &PollState) -> http::Extensions {
-    let mut extensions = http::Extensions::new();
-    if let Some(ValidatorPair {
+fn validators(state: &PollState) -> Option<Validators> {
+    let ValidatorPair {
         etag,
         last_modified,
         url,
-    }) = state.validators.clone()
-    {
-        extensions.insert(Validators {
-            etag,
-            last_modified,
-            url,
-        });
-    }
-    extensions
+    } = state.validators.clone()?;
+    Some(Validators {
+        etag,
+        last_modified,
+        url,
+    })
 }
 
 fn pair(validators: &Validators) -> ValidatorPair {

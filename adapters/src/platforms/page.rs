@@ -15,39 +15,30 @@ impl Platforms {
         headers: &[(&str, &str)],
     ) -> Option<&Arc<Profile>> {
         let generators = generators_of_page(page, hints);
-        let named = |profile: &Profile| {
-            profile
-                .detect
-                .iter()
-                .filter(|sign| sign.weight == Weight::Strong)
-                .any(|sign| match &sign.kind {
-                    SignKind::Generator(pattern) => {
-                        generators.iter().any(|name| pattern.is_match(name))
-                    }
-                    _ => false,
-                })
+        let is_named = |kind: &SignKind| match kind {
+            SignKind::Generator(pattern) => generators.iter().any(|name| pattern.is_match(name)),
+            _ => false,
         };
-        let shown = |profile: &Profile| {
-            profile
-                .detect
+        let is_shown = |kind: &SignKind| match kind {
+            SignKind::Header(name, value) => headers
                 .iter()
-                .filter(|sign| sign.weight == Weight::Strong)
-                .any(|sign| match &sign.kind {
-                    SignKind::Header(name, value) => headers.iter().any(|(given, text)| {
-                        given.eq_ignore_ascii_case(name) && value.is_match(text)
-                    }),
-                    _ => false,
-                })
+                .any(|(given, text)| given.eq_ignore_ascii_case(name) && value.is_match(text)),
+            _ => false,
         };
         // What stands in front of a platform is none.
         let own = || self.profiles.values().filter(|profile| !profile.carrier);
         own()
-            .find(|profile| named(profile))
-            .or_else(|| own().find(|profile| shown(profile)))
+            .find(|profile| profile.has_strong_sign(is_named))
+            .or_else(|| own().find(|profile| profile.has_strong_sign(is_shown)))
     }
 }
 
 impl Profile {
+    fn has_strong_sign(&self, is_met: impl Fn(&SignKind) -> bool) -> bool {
+        let mut signs = self.detect.iter();
+        signs.any(|sign| sign.weight == Weight::Strong && is_met(&sign.kind))
+    }
+
     /// Paths of the feeds of a whole site, the usual one first: of its posts, and of its comments.
     /// Those that only the site can fill in are left out.
     pub fn usual_paths(&self) -> [Vec<String>; 2] {

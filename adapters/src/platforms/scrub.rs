@@ -2,7 +2,7 @@
 //! Only the content digest sees the result; what is shown keeps its text.
 
 use super::{html, pattern::Pattern};
-use crate::{Body, DIGEST_VERSION, Digest, Entry, Text, TextKind};
+use crate::{Body, DIGEST_VERSION, Digest, Entry, Text, TextKind, vocabulary::bare};
 use serde::Deserialize;
 use std::{borrow::Cow, fmt::Write as _, ops::Range};
 
@@ -231,15 +231,6 @@ impl Foreign {
     pub(super) fn is(&self, ns: &str, name: &str) -> bool {
         self.name == name && bare(&self.ns) == bare(ns)
     }
-}
-
-/// A namespace as it is compared.
-pub(super) fn bare(ns: &str) -> &str {
-    let bare = ns
-        .strip_prefix("http://")
-        .or_else(|| ns.strip_prefix("https://"))
-        .unwrap_or(ns);
-    bare.trim_end_matches(['/', '#'])
 }
 
 /// A text of an entry that is meant for people: content of other media types is none.

@@ -1,9 +1,8 @@
 //! The traces of a platform in a document, and which signs they show.
 
 use super::pattern::Pattern;
-use super::scrub::bare;
 use super::sign::{Sign, SignKind, Weight};
-use crate::{Element, Entry, Key, Metadata, SlicedDocument};
+use crate::{Element, Entry, Key, Metadata, SlicedDocument, vocabulary::bare};
 use std::cell::OnceCell;
 
 /// Limit of the entries that are parsed to be looked at.

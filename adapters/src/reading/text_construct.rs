@@ -28,8 +28,12 @@ impl ConstructKind {
         let named = element.attribute("type").unwrap_or("").to_ascii_lowercase();
         let named = named.split(';').next().unwrap_or("").trim();
         let has_children = element.elements().next().is_some();
+        let is_plain = matches!(named, "" | "text" | "text/plain" | "plain");
+        let is_html = matches!(named, "html" | "text/html");
+        let is_xhtml = matches!(named, "xhtml" | "application/xhtml+xml");
+        let is_encoded = named == "base64";
         // TypePad put escaped HTML into a div; there is no element in that.
-        let is_source = matches!(named, "html" | "text/html")
+        let is_source = is_html
             && element
                 .elements()
                 .all(|div| div.name == "div" && div.elements().next().is_none());
@@ -37,28 +41,31 @@ impl ConstructKind {
             || element
                 .attribute("mode")
                 .is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
-        let is_base64 = named == "base64"
+        let is_base64 = is_encoded
             || element
                 .attribute("mode")
                 .is_some_and(|mode| mode.trim() == "base64");
-        match named {
-            "" | "text" | "text/plain" | "plain" | "base64" | "html" | "text/html"
-                if is_base64 && !has_children =>
-            {
-                Self::Base64
-            }
-            "html" | "text/html" | "application/xhtml+xml" | "xhtml"
-                if has_children && !escaped =>
-            {
-                Self::Xhtml
-            }
-            "html" | "text/html" | "application/xhtml+xml" => Self::Html,
+        if is_base64 && !has_children && (is_plain || is_html || is_encoded) {
+            return Self::Base64;
+        }
+        if is_html || is_xhtml {
             // Labelled XHTML, but escaped: what is there is HTML source.
-            "xhtml" => Self::Html,
-            "" | "text" | "text/plain" | "plain" | "base64" if has_children => Self::Xhtml,
-            "" | "text" | "text/plain" | "plain" => Self::Plain,
-            other if has_children => Self::Markup(other.to_owned()),
-            other => Self::Other(other.to_owned()),
+            return if has_children && !escaped {
+                Self::Xhtml
+            } else {
+                Self::Html
+            };
+        }
+        if has_children && (is_plain || is_encoded) {
+            return Self::Xhtml;
+        }
+        if is_plain {
+            return Self::Plain;
+        }
+        if has_children {
+            Self::Markup(named.to_owned())
+        } else {
+            Self::Other(named.to_owned())
         }
     }
 }
@@ -237,5 +244,49 @@ pub(crate) fn adopt(element: &mut Element, unlabelled: &str) {
             }
             adopt(child, unlabelled);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::markup::tree::{Bindings, grow};
+
+    /// Checks the kind of an element with these attributes: with a text in it, and with a child.
+    fn check(attributes: &str, of_text: ConstructKind, of_child: ConstructKind) {
+        let kind = |inside: &str| {
+            let tag = format!("<title {attributes}>{inside}</title>");
+            let grown = grow(&tag, &Bindings::default()).expect("an element");
+            ConstructKind::of(&grown.element)
+        };
+        assert_eq!(kind("text"), of_text, "{attributes}");
+        assert_eq!(kind("<b>text</b>"), of_child, "{attributes}");
+    }
+
+    #[test]
+    fn illegal_types_are_read_for_what_was_meant() {
+        use ConstructKind::{Base64, Html, Markup, Other, Plain, Xhtml};
+        for plain in ["", "type=''", "type='TEXT'", "type='text/plain; a=b'"] {
+            check(plain, Plain, Xhtml);
+            check(&format!("{plain} mode='base64'"), Base64, Xhtml);
+        }
+        for html in ["type='html'", "type='text/html'"] {
+            check(html, Html, Xhtml);
+            check(&format!("{html} mode='base64'"), Base64, Xhtml);
+            check(&format!("{html} mode='escaped'"), Html, Html);
+        }
+        for xhtml in ["type='xhtml'", "type='application/xhtml+xml'"] {
+            check(xhtml, Html, Xhtml);
+            check(&format!("{xhtml} mode='base64'"), Html, Xhtml);
+            check(&format!("{xhtml} mode='Escaped'"), Html, Html);
+        }
+        check("type='base64'", Base64, Xhtml);
+        let named = || "image/svg+xml".to_owned();
+        check("type='image/svg+xml'", Other(named()), Markup(named()));
+        check(
+            "type='image/svg+xml' mode='base64'",
+            Other(named()),
+            Markup(named()),
+        );
     }
 }

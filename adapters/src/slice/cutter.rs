@@ -40,7 +40,7 @@ pub(super) struct CutMarkup {
     pub(super) notes: Notes,
     /// True when the only entry is the one that the document is cut in, or none of those that it
     /// holds can be read.
-    pub(super) lost: bool,
+    pub(super) has_no_whole_entry: bool,
 }
 
 /// Cuts a recognised document.
@@ -188,13 +188,13 @@ impl<'t> Cutter<'t> {
         // each of their own.
         let is_declared =
             || declares(raw) && !self.entry.as_ref().is_some_and(|entry| entry.declares);
-        let breaks_out = match leaf {
+        let ends_child = match leaf {
             Leaf::No => false,
             Leaf::Inner => in_text,
             Leaf::Text => in_text || is_direct,
             Leaf::Deep => is_direct || !is_declared(),
         };
-        breaks_out
+        ends_child
             && !self
                 .open
                 .name_at(child.depth)
@@ -229,7 +229,10 @@ impl<'t> Cutter<'t> {
                 possible: Vec::new(),
                 broken: false,
             });
-        } else if self.child.is_none() {
+            return self.push(name, empty, &span);
+        }
+        self.note_foreign_entry(name);
+        if self.child.is_none() {
             if self.is_container(name, raw) {
                 self.contain(name, raw);
             } else {
@@ -316,24 +319,32 @@ impl<'t> Cutter<'t> {
             .into_owned()
     }
 
-    fn is_entry(&mut self, name: &str, raw: &str) -> bool {
+    /// True for the start tag of an entry.
+    fn is_entry(&self, name: &str, raw: &str) -> bool {
+        self.is_called_entry(name)
+            && self.dialect.vocabulary(&self.namespace(name, raw)) == self.dialect.native()
+    }
+
+    /// Notes a start tag that is called as those of entries and is not of the feed's vocabulary.
+    fn note_foreign_entry(&mut self, name: &str) {
+        if self.entry.is_none() && self.is_called_entry(name) {
+            self.state.lost = true;
+        }
+    }
+
+    /// True for a tag that has the name of an entry, in whatever vocabulary.
+    fn is_called_entry(&self, name: &str) -> bool {
         let (_, local) = split(name);
+        if local.eq_ignore_ascii_case(self.dialect.entry_name()) {
+            return true;
+        }
         // Some called their Atom entries items. Only where an entry may stand: inside another it
         // would end that.
         let may_stand = self.entry.is_none() && self.child.is_none();
-        let is_other = || {
-            may_stand
-                && ["item", "entry"]
-                    .iter()
-                    .any(|other| local.eq_ignore_ascii_case(other))
-        };
-        if !local.eq_ignore_ascii_case(self.dialect.entry_name()) && !is_other() {
-            return false;
-        }
-        let is_native =
-            self.dialect.vocabulary(&self.namespace(name, raw)) == self.dialect.native();
-        self.state.lost |= !is_native && self.entry.is_none();
-        is_native
+        may_stand
+            && ["item", "entry"]
+                .iter()
+                .any(|other| local.eq_ignore_ascii_case(other))
     }
 
     /// The root; in it a channel, or RSS 1.1's `items` (in RSS 1.0, one level deeper, that is a
@@ -509,8 +520,8 @@ impl<'t> Cutter<'t> {
         }
         self.state.lost |=
             self.entry.is_some() || cut_at.is_some_and(|at| signs::hold_entry(&self.text[at..]));
-        let mut lost = self.entries.is_empty() && self.state.lost;
-        if let Some(entry) = self.entry.take_if(|_| lost) {
+        let mut has_no_whole_entry = self.entries.is_empty() && self.state.lost;
+        if let Some(entry) = self.entry.take_if(|_| has_no_whole_entry) {
             self.keep(entry, cut_at.unwrap_or(self.text.len()));
         }
         // RDF is an envelope for anything; the other roots are those of feeds, however empty.
@@ -522,12 +533,13 @@ impl<'t> Cutter<'t> {
                 .bindings
                 .namespaces()
                 .any(is_rss);
-        if !lost && self.entries.is_empty() && !self.feed.has_channel && is_other_rdf {
+        let is_empty = self.entries.is_empty() && !has_no_whole_entry;
+        if is_empty && !self.feed.has_channel && is_other_rdf {
             return Err(NotAFeed::OtherRdf {
                 root: root.to_owned(),
             });
         }
-        lost |= self.entries.is_empty() && signs::hold_entry(self.text);
+        has_no_whole_entry |= self.entries.is_empty() && signs::hold_entry(self.text);
         let scope = self
             .feed
             .scope
@@ -543,7 +555,7 @@ impl<'t> Cutter<'t> {
                 .map(|entry| (entry.raw, entry.names))
                 .collect(),
             notes: self.notes,
-            lost,
+            has_no_whole_entry,
         })
     }
 }

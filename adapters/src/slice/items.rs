@@ -19,7 +19,7 @@ pub(super) struct CutItems {
     pub(super) notes: Notes,
     /// As with markup: no item is whole, and the one that the document is cut in may be what there
     /// is.
-    pub(super) lost: bool,
+    pub(super) has_no_whole_entry: bool,
 }
 
 /// Cuts a text that was recognised as a JSON Feed.
@@ -80,8 +80,11 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<CutItems, NotAFeed> {
         ..
     } = read;
     let has_list = shape.items.is_some() || bracket.is_some();
-    let lost = entries.is_empty() && (lost || (!has_list && speaks_of_items(text)));
-    entries.extend(cut.filter(|_| lost));
+    let has_lost = lost || (!has_list && speaks_of_items(text));
+    let has_no_whole_entry = entries.is_empty() && has_lost;
+    if has_no_whole_entry {
+        entries.extend(cut);
+    }
     if !is_closed {
         notes.add_first(Note::Truncated);
     } else if !is_strict {
@@ -100,7 +103,7 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<CutItems, NotAFeed> {
         metadata,
         entries,
         notes,
-        lost,
+        has_no_whole_entry,
     })
 }
 

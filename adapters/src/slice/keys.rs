@@ -1,7 +1,7 @@
 //! The key of each entry: the elements and attributes that may name it, and which of them does.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use crate::formats::cdf;
 use crate::reading::Dialect;
@@ -108,42 +108,27 @@ impl NameStrength {
 /// Gives every entry its key (DESIGN section 3, LEGACY I-2). A link or title that several entries
 /// share names none.
 pub(super) fn assign_keys(entries: Vec<(RawEntry, EntryNames)>) -> Vec<RawEntry> {
-    let mut links: HashMap<&str, u32> = HashMap::new();
-    let mut titles: HashMap<&str, u32> = HashMap::new();
-    for (_, names) in &entries {
-        if let Some(link) = &names.link {
-            *links.entry(link).or_default() += 1;
-        }
-        if let Some(title) = &names.title {
-            *titles.entry(title).or_default() += 1;
-        }
+    let shared_links = shared(entries.iter().filter_map(|(_, names)| names.link.as_ref()));
+    let shared_titles = shared(entries.iter().filter_map(|(_, names)| names.title.as_ref()));
+    let mut named = Vec::with_capacity(entries.len());
+    for (mut entry, names) in entries {
+        let strong = names.guid.or(names.id).or(names.about);
+        let link = names.link.filter(|link| !shared_links.contains(link));
+        let title = names.title.filter(|title| !shared_titles.contains(title));
+        entry.key = strong
+            .map(Key::Id)
+            .or(link.map(Key::Link))
+            .or(title.map(Key::Title))
+            .unwrap_or_else(|| Key::Digest(entry.parse().0.digest().to_string()));
+        named.push(entry);
     }
-    let is_single = |counts: &HashMap<&str, u32>, name: &Option<String>| {
-        name.as_deref()
-            .is_some_and(|name| counts.get(name) == Some(&1))
-    };
-    let single: Vec<_> = entries
-        .iter()
-        .map(|(_, names)| {
-            (
-                is_single(&links, &names.link),
-                is_single(&titles, &names.title),
-            )
-        })
-        .collect();
-    let named =
-        entries
-            .into_iter()
-            .zip(single)
-            .map(|((mut entry, names), (single_link, single_title))| {
-                let strong = names.guid.or(names.id).or(names.about).map(Key::Id);
-                entry.key = strong
-                    .or(names.link.filter(|_| single_link).map(Key::Link))
-                    .or(names.title.filter(|_| single_title).map(Key::Title))
-                    .unwrap_or_else(|| Key::Digest(entry.parse().0.digest().to_string()));
-                entry
-            });
-    named.collect()
+    named
+}
+
+/// The names that several entries have.
+fn shared<'e>(names: impl Iterator<Item = &'e String>) -> HashSet<String> {
+    let mut met = HashSet::new();
+    names.filter(|name| !met.insert(*name)).cloned().collect()
 }
 
 /// Name and text of an element that has one text and declares nothing, as nearly all elements that

@@ -1,7 +1,9 @@
 //! A document laid beside the remembered window: what survived, what kept its order, what is missed
 //! and where.
 
-use super::{ANCHORS_MIN, AbsenceState, Coverage, ProofPolicy, SURVIVORS_MIN, ShownItem};
+use super::{
+    ANCHORS_MIN, AbsenceState, Coverage, ProofPolicy, SURVIVORS_MIN, ShownItem, WindowItem,
+};
 use crate::feed::{item::ItemId, longest_rise::longest_rise, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
 
@@ -62,12 +64,13 @@ impl Comparison {
             .collect();
         let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
         let ordered = longest_rise(&places);
-        let undated = |&&at: &&usize| memory.items[survivors[at].0].dated == survivors[at].1.dated;
-        let anchors = ordered
-            .iter()
-            .filter(undated)
-            .map(|&at| survivors[at].0)
-            .collect();
+        let mut anchors = Vec::new();
+        for &number in &ordered {
+            let (at, place) = survivors[number];
+            if memory.items[at].dated == place.dated {
+                anchors.push(at);
+            }
+        }
         let shown = seen.iter().map(|place| place.id).collect();
         Self {
             shown,
@@ -105,38 +108,39 @@ impl Comparison {
             .filter(|place| !self.position.contains_key(&place.id))
             .collect();
         let returns = back.iter().any(|place| place.is_known);
-        let absent = memory
-            .items
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| !self.shown.contains(&row.id));
-        absent
-            .map(|(at, row)| {
-                let behind =
-                    self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
-                // Without dates, what was known before and had left is older than what had not.
-                let older = |place: &&ShownItem| match (place.dated, row.dated) {
-                    (Some(place), Some(row)) => place < row,
-                    (None, None) => place.is_known,
-                    _ => false,
-                };
-                // What moved up behind it is an anchor from the next document on, and goes on
-                // meaning the same.
-                let still = behind > 0 && row.suspect.is_some_and(|missing| missing.backfilled);
-                let backfilled = still || (returns && back.iter().all(older));
-                let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;
-                let is_proof = match rule {
-                    AbsenceRule::Complete => true,
-                    AbsenceRule::Bracket { decides } => decides && bracketed,
-                };
-                let is_interior = is_proof && !row.is_weak;
-                LackingItem {
-                    at,
-                    behind,
-                    backfilled,
-                    is_interior,
-                }
-            })
-            .collect()
+        let mut missed = Vec::new();
+        for (at, row) in memory.items.iter().enumerate() {
+            if self.shown.contains(&row.id) {
+                continue;
+            }
+            let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
+            // What moved up behind it is an anchor from the next document on, and goes on meaning
+            // the same.
+            let was_backfilled = row.suspect.is_some_and(|missing| missing.backfilled);
+            let are_older = || back.iter().all(|place| is_older(place, row));
+            let backfilled = (was_backfilled && behind > 0) || (returns && are_older());
+            let is_bracketed = backfilled || behind >= ANCHORS_MIN;
+            let is_proof = match rule {
+                AbsenceRule::Complete => true,
+                AbsenceRule::Bracket { decides } => decides && is_bracketed,
+            };
+            missed.push(LackingItem {
+                at,
+                behind,
+                backfilled,
+                is_interior: is_proof && !row.is_weak,
+            });
+        }
+        missed
+    }
+}
+
+/// True when an entry is older than a remembered row. Without dates, what was known before and had
+/// left is older than what had not.
+fn is_older(place: &ShownItem, row: &WindowItem) -> bool {
+    match (place.dated, row.dated) {
+        (Some(place), Some(row)) => place < row,
+        (None, None) => place.is_known,
+        _ => false,
     }
 }

@@ -204,17 +204,7 @@ impl Departures {
 impl Departure {
     /// The same as a suspect on which its page alone decides.
     pub fn suspect(&self) -> Suspect {
-        Suspect {
-            since: self.since,
-            last_seen: self.last_seen,
-            counted_at: self.since,
-            count: 1,
-            audited: false,
-            strong: false,
-            behind: 0,
-            backfilled: false,
-            permalink_check: self.check,
-            basis: SuspectBasis::PageOfDeparted,
-        }
+        let basis = SuspectBasis::PageOfDeparted;
+        Suspect::on_page(basis, self.since, self.last_seen, self.check)
     }
 }

@@ -45,11 +45,14 @@ impl Direction {
         } else {
             self.inserted(seen, rows)
         };
-        let known = match (dated, inserts) {
-            (Some(known), _) => Some(known),
-            (None, inserts) if inserts >= INSERTS_MIN => Some(NewestEnd::First),
-            (None, inserts) if inserts <= -INSERTS_MIN => Some(NewestEnd::Last),
-            _ => None,
+        let known = if dated.is_some() {
+            dated
+        } else if inserts >= INSERTS_MIN {
+            Some(NewestEnd::First)
+        } else if inserts <= -INSERTS_MIN {
+            Some(NewestEnd::Last)
+        } else {
+            None
         };
         // A document that says nothing is read as the one before was.
         let ascends = known.or(self.known) == Some(NewestEnd::Last);
@@ -80,6 +83,9 @@ impl Direction {
     /// Count of insertions after a document, and the posts that are pinned before them; the
     /// remembered items are newest first. What enters between others says that no end is the newest.
     fn inserted(self, seen: &[ShownItem], rows: &[WindowItem]) -> (i8, u8) {
+        if rows.is_empty() {
+            return (self.inserts, self.pins);
+        }
         let held: HashSet<ItemId> = rows.iter().map(|row| row.id).collect();
         let survivors = seen.iter().filter(|place| held.contains(&place.id)).count();
         let mut before = 0;
@@ -96,15 +102,17 @@ impl Direction {
         };
         let pins = u8::try_from(*first).unwrap_or(u8::MAX);
         let is_at_head = first == last && *first <= PINS_MAX && survivors > 2 * first;
-        match (is_at_head, *first == survivors) {
-            _ if rows.is_empty() => (self.inserts, self.pins),
-            (true, false) if pins == 0 || pins == self.pins => {
-                (self.inserts.max(0).saturating_add(1), pins)
-            }
-            (true, false) => (1, pins),
-            (false, true) => (self.inserts.min(0).saturating_sub(1), 0),
-            (true, true) | (false, false) => (0, 0),
+        let is_at_end = *first == survivors;
+        if is_at_head == is_at_end {
+            return (0, 0);
         }
+        if is_at_end {
+            return (self.inserts.min(0).saturating_sub(1), 0);
+        }
+        if pins != 0 && pins != self.pins {
+            return (1, pins);
+        }
+        (self.inserts.max(0).saturating_add(1), pins)
     }
 }
 
@@ -157,5 +165,56 @@ fn by_dates(seen: &[ShownItem]) -> Option<NewestEnd> {
         Some(NewestEnd::Last)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::item::KeyHash;
+
+    /// Checks insertions and pins after a document of these letters; capitals are new.
+    fn check(before: (i8, u8), remembered: &str, shown: &str, expect: (i8, u8)) {
+        let id = |name: char| KeyHash::of("", &name.to_string()).item_id();
+        let row = |name: char| WindowItem {
+            id: id(name),
+            dated: None,
+            tombstone_count: 0,
+            is_weak: false,
+            suspect: None,
+        };
+        let place = |name: char| ShownItem {
+            id: id(name),
+            dated: None,
+            is_known: name.is_lowercase(),
+            tombstone_count: 0,
+            is_weak: false,
+        };
+        let direction = Direction {
+            inserts: before.0,
+            pins: before.1,
+            ..Direction::default()
+        };
+        let rows: Vec<WindowItem> = remembered.chars().map(row).collect();
+        let seen: Vec<ShownItem> = shown.chars().map(place).collect();
+        let found = direction.inserted(&seen, &rows);
+        assert_eq!(found, expect, "{remembered} {shown}");
+    }
+
+    #[test]
+    fn what_enters_at_one_end_is_counted_and_what_enters_elsewhere_unmakes_it() {
+        check((1, 0), "", "ABC", (1, 0));
+        check((1, 0), "dcba", "dcba", (1, 0));
+        check((1, 0), "dcba", "EFdcba", (2, 0));
+        check((-3, 0), "dcba", "Edcba", (1, 0));
+        check((1, 0), "dcba", "dcbaE", (-1, 0));
+        check((-1, 0), "dcba", "dcbaE", (-2, 0));
+        check((2, 0), "dcba", "dcEba", (0, 0));
+        check((2, 0), "dcba", "EdcFba", (0, 0));
+        check((2, 0), "dcba", "XY", (-1, 0));
+        // A pinned post stays before what is new.
+        check((2, 0), "dcba", "dEcba", (1, 1));
+        check((2, 1), "dcba", "dEcba", (3, 1));
+        check((2, 1), "dcba", "Edcba", (3, 0));
     }
 }

@@ -231,20 +231,14 @@ impl AbsenceState {
                 rolled_off.push(row.id);
             }
         }
+        let mut events = Vec::new();
         // A feed of two entries has no order that could be followed; as long as it shows them all,
         // nothing is lost.
-        let mut events = if rolled_off.is_empty() {
-            Vec::new()
-        } else {
-            vec![event]
-        };
-        if event != WindowEvent::Rebaselined
-            && !view.is_joined(seen)
-            && !events.contains(&WindowEvent::Gap)
-        {
+        if event != WindowEvent::Gap && !rolled_off.is_empty() {
+            events.push(event);
+        }
+        if event != WindowEvent::Rebaselined && !view.is_joined(seen) {
             events.push(WindowEvent::Gap);
-        } else if view.is_joined(seen) {
-            events.retain(|event| *event != WindowEvent::Gap);
         }
         self.items = spliced(seen, kept);
         self.quarantined_since = None;
@@ -293,9 +287,7 @@ impl AbsenceState {
             let missing = Suspect::again(row.suspect, missed, sight);
             let proof = missing.proves(row.tombstone_count, sight.policy, sight.now);
             if let Some(proof) = proof
-                && (sight.policy.complete
-                    || proof.is_of_page()
-                    || self.may_end(&mut outcome.events, sight.now))
+                && self.admits(&proof, sight.policy, &mut outcome.events, sight.now)
             {
                 outcome.gone.push((row.id, proof));
             } else if missing.is_moot(self.pinned.is_on(), sight.policy) {

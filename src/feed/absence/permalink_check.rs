@@ -125,35 +125,20 @@ impl PermalinkCheck {
     /// After an answer. A page that is not found counts as gone the second time, `apart_secs`
     /// later.
     pub(super) fn told(self, said: CheckResult, apart_secs: u64, now: Stamp) -> Self {
-        let again = |secs: u64| NextCheck::At(now.plus_secs(secs));
-        let is_silent = said.may_pass();
-        let silent = if is_silent {
+        let silent = if said.may_pass() {
             self.silent.saturating_add(1)
         } else {
             0
         };
-        let (finding, next) = match (said, self.finding) {
-            (CheckResult::Gone, _) => (PageFinding::Gone, NextCheck::Over),
-            (CheckResult::NotFound, PageFinding::NotFoundSince(since)) => {
-                if now.secs_since(since) >= apart_secs {
-                    (PageFinding::Gone, NextCheck::Over)
-                } else {
-                    (self.finding, NextCheck::At(since.plus_secs(apart_secs)))
-                }
-            }
-            (CheckResult::NotFound, _) => (PageFinding::NotFoundSince(now), again(apart_secs)),
-            (CheckResult::Shown, _) => (PageFinding::Hidden, again(self.wait_secs())),
-            (CheckResult::Another | CheckResult::Elsewhere | CheckResult::NoPage, _) => {
+        let (finding, next) = match said {
+            CheckResult::Gone => (PageFinding::Gone, NextCheck::Over),
+            CheckResult::NotFound => self.not_found(apart_secs, now),
+            CheckResult::Shown => (PageFinding::Hidden, self.shown_again(now)),
+            CheckResult::Another | CheckResult::Elsewhere | CheckResult::NoPage => {
                 (PageFinding::Open, NextCheck::Over)
             }
-            (_, PageFinding::Hidden) if is_silent => (self.finding, again(self.wait_secs())),
-            _ if is_silent && silent >= SILENT_MAX => (self.finding, NextCheck::Over),
-            _ if is_silent => {
-                let waits = SILENT_FACTOR.saturating_pow(u32::from(self.silent));
-                (self.finding, again(AGAIN_SECS * waits))
-            }
-            (CheckResult::Nothing | CheckResult::Uninformative(_), finding) => {
-                (finding, NextCheck::Over)
+            CheckResult::Nothing | CheckResult::Uninformative(_) => {
+                (self.finding, self.after_silence(said, silent, now))
             }
         };
         Self {
@@ -163,6 +148,33 @@ impl PermalinkCheck {
             silent,
             finding,
         }
+    }
+
+    /// The finding, and the next request, after a page was not found.
+    fn not_found(self, apart_secs: u64, now: Stamp) -> (PageFinding, NextCheck) {
+        let PageFinding::NotFoundSince(since) = self.finding else {
+            let again = NextCheck::At(now.plus_secs(apart_secs));
+            return (PageFinding::NotFoundSince(now), again);
+        };
+        if now.secs_since(since) >= apart_secs {
+            return (PageFinding::Gone, NextCheck::Over);
+        }
+        (self.finding, NextCheck::At(since.plus_secs(apart_secs)))
+    }
+
+    /// The next request after an answer that says nothing; `silent` counts such answers in a row.
+    fn after_silence(self, said: CheckResult, silent: u8, now: Stamp) -> NextCheck {
+        if !said.may_pass() {
+            return NextCheck::Over;
+        }
+        if self.finding == PageFinding::Hidden {
+            return self.shown_again(now);
+        }
+        if silent >= SILENT_MAX {
+            return NextCheck::Over;
+        }
+        let waits = SILENT_FACTOR.saturating_pow(u32::from(self.silent));
+        NextCheck::At(now.plus_secs(AGAIN_SECS * waits))
     }
 
     /// After an answer about one of many that are missing at once. Before `decide_at` it says only
@@ -175,19 +187,18 @@ impl PermalinkCheck {
         decide_at: Stamp,
         now: Stamp,
     ) -> Self {
-        let (finding, next) = match said {
-            said if said.is_against() && now >= decide_at => (PageFinding::Gone, NextCheck::Over),
-            said if said.is_against() => {
-                (PageFinding::NotFoundSince(now), NextCheck::At(decide_at))
-            }
-            CheckResult::Shown => (PageFinding::Hidden, NextCheck::Over),
-            said => {
-                let told = self.told(said, 0, now);
-                return Self {
-                    finding: self.finding,
-                    ..told
-                };
-            }
+        if !said.is_against() && said != CheckResult::Shown {
+            return Self {
+                finding: self.finding,
+                ..self.told(said, 0, now)
+            };
+        }
+        let (finding, next) = if said == CheckResult::Shown {
+            (PageFinding::Hidden, NextCheck::Over)
+        } else if now >= decide_at {
+            (PageFinding::Gone, NextCheck::Over)
+        } else {
+            (PageFinding::NotFoundSince(now), NextCheck::At(decide_at))
         };
         Self {
             next,
@@ -222,17 +233,18 @@ impl PermalinkCheck {
         )
     }
 
-    /// Wait before a page that is there is asked for again: an hour, then four, sixteen ...
-    fn wait_secs(&self) -> u64 {
+    /// The next request for a page that is there: after an hour, then four, sixteen ...
+    fn shown_again(&self, now: Stamp) -> NextCheck {
         let times = if self.finding == PageFinding::Hidden {
             u32::from(self.asked)
         } else {
             0
         };
-        SHOWN_FACTOR
+        let secs = SHOWN_FACTOR
             .saturating_pow(times)
             .saturating_mul(AGAIN_SECS)
-            .min(SHOWN_SECS_MAX)
+            .min(SHOWN_SECS_MAX);
+        NextCheck::At(now.plus_secs(secs))
     }
 
     /// True when the page shows that the item lives.
@@ -332,6 +344,12 @@ mod tests {
         check(&[Nothing, Nothing], PageFinding::Open, Some(24));
         check(&[Nothing, Nothing, Nothing], PageFinding::Open, None);
         check(&[NotFound, Another], PageFinding::Open, None);
+        let refused = CheckResult::Uninformative(ControlFinding::Refused);
+        let silent = CheckResult::Uninformative(ControlFinding::Silent);
+        check(&[refused], PageFinding::Open, Some(1));
+        check(&[refused, Nothing], PageFinding::Open, Some(24));
+        check(&[silent], PageFinding::Open, None);
+        check(&[Shown, silent], PageFinding::Hidden, None);
         check(&[Shown, Another], PageFinding::Open, None);
     }
 

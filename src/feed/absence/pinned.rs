@@ -18,12 +18,16 @@ impl Pinned {
     /// After a document: as many posts are `new`, none of which was known before, as are missed
     /// anew from `inside`, and so many from the end.
     pub(super) fn after(self, new: usize, inside: usize, end: usize) -> Self {
-        match (new, inside, end) {
-            (0, ..) => self,
-            (_, _, 1..) => Self(self.0.saturating_sub(1)),
-            (new, inside, 0) if new == inside => Self((self.0 + 1).min(COUNT_MAX)),
-            _ => self,
+        if new == 0 {
+            return self;
         }
+        if end > 0 {
+            return Self(self.0.saturating_sub(1));
+        }
+        if new == inside {
+            return Self((self.0 + 1).min(COUNT_MAX));
+        }
+        self
     }
 
     pub(super) fn is_on(self) -> bool {

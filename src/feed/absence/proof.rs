@@ -108,19 +108,24 @@ impl DocumentContext<'_> {
 }
 
 impl Suspect {
-    /// One of many that are missing at once.
-    pub(super) fn of_many(now: Stamp, last_seen: Stamp, permalink_check: PermalinkCheck) -> Self {
+    /// Missing since then, on which its page alone decides.
+    pub(super) fn on_page(
+        basis: SuspectBasis,
+        since: Stamp,
+        last_seen: Stamp,
+        permalink_check: PermalinkCheck,
+    ) -> Self {
         Self {
-            since: now,
+            since,
             last_seen,
-            counted_at: now,
+            counted_at: since,
             count: 1,
             audited: false,
             strong: false,
             behind: 0,
             backfilled: false,
             permalink_check,
-            basis: SuspectBasis::PageOfMany,
+            basis,
         }
     }
 

@@ -104,11 +104,8 @@ impl AbsenceState {
             } else {
                 decide_at.max(now)
             };
-            self.items[at].suspect = Some(Suspect::of_many(
-                now,
-                last_seen,
-                PermalinkCheck::due_at(asked_at),
-            ));
+            let (basis, check) = (SuspectBasis::PageOfMany, PermalinkCheck::due_at(asked_at));
+            self.items[at].suspect = Some(Suspect::on_page(basis, now, last_seen, check));
         }
     }
 

@@ -5,10 +5,7 @@
 
 use super::{
     ArchiveWalk, EndClaim, EndSign, EndStep, PageUse, WalkPhase, WalkReply, WalkRules,
-    WalkedDocument,
-    completion::{AGAIN_SECS, Completion},
-    reading::PageKind,
-    strategy::Strategy,
+    WalkedDocument, completion::Completion, reading::PageKind, strategy::Strategy,
 };
 use crate::feed::{
     history::{EndProof, PartialReason},
@@ -492,22 +489,24 @@ impl ArchiveWalk {
         let may_be_capped = counted.is_some_and(|counted| !counted.entries);
         let found = self.entries() as u64;
         let is_total = matches!(claim.sign, EndSign::Total { .. });
-        match (first, self.counts.total) {
-            _ if self.findings.damaged => return self.end_way_partial(PartialReason::DamagedPage),
-            (FirstPage::Elsewhere, _) => {
-                return self.end_way_partial(PartialReason::PagingUnproven);
-            }
-            (_, Some(total)) if !is_total && found < total => {
-                return self.end_way_partial(PartialReason::FewerThanSaid { total, found });
-            }
-            _ if is_sorted_otherwise && !self.trail.meets_live() => {
-                return self.end_way_partial(PartialReason::LiveNotMet);
-            }
-            // A server that gives no more looks the same, unless the publisher's count agrees.
-            (FirstPage::NoLonger, None) if may_be_capped => {
-                return self.end_way_partial(PartialReason::LastPageFull);
-            }
-            _ => {}
+        if self.findings.damaged {
+            return self.end_way_partial(PartialReason::DamagedPage);
+        }
+        if first == FirstPage::Elsewhere {
+            return self.end_way_partial(PartialReason::PagingUnproven);
+        }
+        if let Some(total) = self.counts.total
+            && !is_total
+            && found < total
+        {
+            return self.end_way_partial(PartialReason::FewerThanSaid { total, found });
+        }
+        if is_sorted_otherwise && !self.trail.meets_live() {
+            return self.end_way_partial(PartialReason::LiveNotMet);
+        }
+        // A server that gives no more looks the same, unless the publisher's count agrees.
+        if first == FirstPage::NoLonger && self.counts.total.is_none() && may_be_capped {
+            return self.end_way_partial(PartialReason::LastPageFull);
         }
         if let Some(lacks) = self.findings.lacks.clone() {
             return self.end_way_partial(lacks);
@@ -528,11 +527,8 @@ impl ArchiveWalk {
         retry_after_secs: Option<u64>,
         now: Stamp,
     ) {
-        let has_tried = self
-            .retry
-            .as_ref()
-            .is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len());
-        if self.ways.len() > 1 && has_tried || !self.retry_page(&reason, retry_after_secs, now) {
+        let has_other_way = self.ways.len() > 1 && self.is_last_try();
+        if has_other_way || !self.retry_page(&reason, retry_after_secs, now) {
             self.end_way_partial(reason);
         }
     }

@@ -200,16 +200,16 @@ impl ArchiveWalk {
             }
         }
         let is_steady = self.counts.backs < BACKS_MAX;
-        if connects || !is_steady {
-            if !connects {
-                self.note_lack(PartialReason::PagesMoved);
-            }
-            // The page is taken in before its link is looked for: the last page has none and is the
-            // oldest.
-            self.go_to_next_page(seen, rules);
-        } else {
+        if !connects && is_steady {
             self.go_to_page_before();
+            return used;
         }
+        if !connects {
+            self.note_lack(PartialReason::PagesMoved);
+        }
+        // The page is taken in before its link is looked for: the last page has none and is the
+        // oldest.
+        self.go_to_next_page(seen, rules);
         used
     }
 

@@ -2,8 +2,12 @@
 
 use super::{ArchiveWalk, PageTrace, WalkedDocument};
 use crate::feed::{item::KeyHash, stamp::Stamp};
-use everfeed_adapters::{Digest, Metadata};
-use std::collections::HashMap;
+use everfeed_adapters::{Digest, Hints, Metadata};
+use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
+use std::{
+    collections::HashMap,
+    io::{self, Read as _, Write as _},
+};
 
 /// A page that was read and not committed yet, or of which only the traces are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +53,40 @@ pub enum StagedBody {
     Waiting(Vec<u8>),
 }
 
+impl StagedBody {
+    /// Bytes that wait, which are deflated for it.
+    ///
+    /// # Errors
+    /// Those of the encoder.
+    pub fn deflated(body: &[u8]) -> io::Result<Self> {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(body)?;
+        encoder.finish().map(Self::Waiting)
+    }
+
+    /// The bytes that wait; `None` when they are damaged, or none wait.
+    pub fn inflated(&self) -> Option<Vec<u8>> {
+        let Self::Waiting(deflated) = self else {
+            return None;
+        };
+        let mut body = Vec::new();
+        let mut decoder = DeflateDecoder::new(deflated.as_slice());
+        decoder.read_to_end(&mut body).ok()?;
+        Some(body)
+    }
+}
+
 impl StagedPage {
+    /// The headers that its document is read with.
+    pub fn hints(&self) -> Hints<'_> {
+        Hints {
+            content_type: self.content_type.as_deref(),
+            content_language: self.content_language.as_deref(),
+            base_url: Some(&self.address.base_url),
+            resource: None,
+        }
+    }
+
     /// True while it waits to be committed.
     pub fn waits(&self) -> bool {
         matches!(self.content, StagedBody::Waiting(_))

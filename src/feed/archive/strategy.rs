@@ -81,7 +81,7 @@ impl Strategy {
             |url: Option<&str>| url.map_or(NextPage::End, |url| NextPage::Page(url.to_owned()));
         match self {
             Self::Archives => page(seen.metadata.older_archive()),
-            Self::Pages { rel } => page(link(seen, rel)),
+            Self::Pages { rel } => page(seen.metadata.link(rel)),
             Self::CountedPages(counted) => {
                 counted.go_to_next_page(seen.keys.len());
                 counted.url(feed).map_or(NextPage::End, NextPage::Page)
@@ -196,8 +196,4 @@ fn whole(recipe: &Recipe, feed: &Url) -> Option<(Strategy, String)> {
         _ => return None,
     };
     Some((Strategy::Whole { most }, url.into()))
-}
-
-fn link<'a>(seen: &WalkedDocument<'a>, rel: &str) -> Option<&'a str> {
-    seen.metadata.link(rel)
 }

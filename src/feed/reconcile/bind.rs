@@ -158,10 +158,10 @@ impl<'a> Binder<'a> {
         let last = &self.known.window.absence;
         let pins = last.documents.direction.pins.into();
         let beside = DocumentNeighbours::new(&last.items, pins, shown, &seen.elsewhere);
-        for (at, item, agreement) in corrected(self.known, &beside, seen, &unknown) {
-            if let Some(bound) = bound.get_mut(&at) {
-                self.give(bound, item);
-                bound.agreement = Some(agreement);
+        for found in corrected(self.known, &beside, seen, &unknown) {
+            if let Some(bound) = bound.get_mut(&found.at) {
+                self.give(bound, Arc::clone(found.item));
+                bound.agreement = Some(found.agreement);
             }
         }
         self.aliases.sort_unstable();
@@ -171,10 +171,8 @@ impl<'a> Binder<'a> {
     fn unknown(&self, bound: &HashMap<usize, BoundEntry<'a>>) -> Vec<UnknownEntry<'a>> {
         let is_new = |bound: &BoundEntry<'_>| matches!(bound.target, BoundItem::New { .. });
         let is_unknown = |key: &Key| {
-            !self
-                .known
-                .items
-                .contains_key(&hash(self.namespace, &key.stripped()))
+            let key = KeyHash::of(self.namespace, &key.stripped());
+            !self.known.items.contains_key(&key)
         };
         let mut unknown: Vec<UnknownEntry<'_>> = bound
             .iter()
@@ -231,8 +229,8 @@ impl<'a> Binder<'a> {
     /// Binds one entry; `None` when another entry of the document has its item already.
     fn bind_one(&mut self, reading: &'a ParsedEntry) -> Option<BoundEntry<'a>> {
         let (namespace, entry) = (self.namespace, &reading.entry);
-        let hashed = |name: String| (hash(namespace, &name), name);
-        let plain = hash(namespace, &reading.key.stripped());
+        let hashed = |name: String| (KeyHash::of(namespace, &name), name);
+        let plain = KeyHash::of(namespace, &reading.key.stripped());
         let split = split_key(&reading.key, entry).map(hashed);
         let post = match self.id_rule {
             IdRule::IdLinkAndDate => post_key(&reading.key, entry).map(hashed),
@@ -340,7 +338,7 @@ pub(super) fn keys_of(namespace: &str, key: &Key, entry: &Entry) -> impl Iterato
     names
         .into_iter()
         .flatten()
-        .map(move |key| hash(namespace, &key))
+        .map(move |key| KeyHash::of(namespace, &key))
 }
 
 /// The key of a second item with the same id: `id#link`. Only ids can be shared by mistake; links
@@ -368,10 +366,6 @@ fn post_key(key: &Key, entry: &Entry) -> Option<String> {
         ))
         .stripped(),
     )
-}
-
-fn hash(namespace: &str, stripped: &str) -> KeyHash {
-    KeyHash::of(namespace, stripped)
 }
 
 /// Entries and where they stand in the document.

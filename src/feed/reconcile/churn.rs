@@ -62,8 +62,7 @@ struct PartMove {
     id: ItemId,
     part: EntryPart,
     by_turns: bool,
-    is_count: bool,
-    has_fallen: bool,
+    by: ChurnMove,
     /// True when the entry had rested for a while before.
     has_rested: bool,
 }
@@ -88,6 +87,19 @@ pub struct MovedStretch {
     /// True for all of a part that changes by turns. `sightings` are 0 while it is only the other
     /// form, and count documents of a form that neither server had before.
     pub is_whole: bool,
+}
+
+/// An entry as it was shown once.
+#[derive(Clone, Copy)]
+pub(super) struct EntryForm<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) digests: &'a ItemDigests,
+}
+
+impl<'a> EntryForm<'a> {
+    pub(super) fn new(entry: &'a Entry, digests: &'a ItemDigests) -> Self {
+        Self { entry, digests }
+    }
 }
 
 /// A form of an entry that differs from what is held in restless parts alone.
@@ -187,46 +199,39 @@ impl<'a> ChurnLearner<'a> {
     /// Takes note of a change of an entry, from the form that was seen last. True when nothing of it
     /// but restless parts moved, or nothing but figures, or it only grew: no number of such changes
     /// makes them churn.
-    pub(super) fn note(
-        &mut self,
-        id: ItemId,
-        (last, before): (&Entry, &ItemDigests),
-        (given, now): (&Entry, &ItemDigests),
-    ) -> bool {
+    pub(super) fn note(&mut self, id: ItemId, seen: EntryForm<'_>, given: EntryForm<'_>) -> bool {
+        let content = given.digests.content;
         let row = self.moving.entry(id).or_insert_with(|| MovingEntry {
             id,
             moved_at: self.now,
-            forms: vec![before.content],
+            forms: vec![seen.digests.content],
             parts: Vec::new(),
         });
         let has_rested = self.now.secs_since(row.moved_at) >= REST_SECS;
         row.moved_at = self.now;
-        let is_return = row.forms.contains(&now.content);
-        row.forms.retain(|form| *form != now.content);
-        row.forms.push(now.content);
+        let is_return = row.forms.contains(&content);
+        row.forms.retain(|form| *form != content);
+        row.forms.push(content);
         let surplus = row.forms.len().saturating_sub(FORMS_MAX);
         row.forms.drain(..surplus);
         if is_return {
             self.returned.insert(id);
         }
-        let Some(parts) = difference(last, given, self.profile) else {
+        let Some(parts) = difference(seen.entry, given.entry, self.profile) else {
             return false;
         };
         for found in &parts {
             let by_turns = is_return && found.may_turn();
-            let (is_count, has_fallen) = match found.churn(is_return) {
-                Some(ChurnMove::Words) => (false, false),
-                Some(ChurnMove::Rise) => (true, false),
-                Some(ChurnMove::Fall) => (true, true),
-                None if by_turns => (false, false),
+            let by = match found.churn(is_return) {
+                Some(by) => by,
+                None if by_turns => ChurnMove::Words,
                 None => continue,
             };
             self.moved.push(PartMove {
                 id,
                 part: found.part,
                 by_turns,
-                is_count,
-                has_fallen,
+                by,
                 has_rested,
             });
         }
@@ -242,11 +247,12 @@ impl<'a> ChurnLearner<'a> {
         let moved = std::mem::take(&mut self.moved);
         let mut entries: BTreeMap<(EntryPart, bool), usize> = BTreeMap::new();
         for row in &moved {
-            *entries.entry((row.part, row.is_count)).or_default() += 1;
+            *entries.entry((row.part, row.by.is_count())).or_default() += 1;
         }
         for row in &moved {
-            let is_alone = entries[&(row.part, row.is_count)] < self.moving_min
-                && self.restless_row(row.part, row.is_count).is_none();
+            let is_count = row.by.is_count();
+            let is_alone = entries[&(row.part, is_count)] < self.moving_min
+                && self.restless_row(row.part, is_count).is_none();
             let moving = self.moving.get_mut(&row.id);
             moving.expect("noted with its moves").count(row, is_alone);
         }
@@ -303,13 +309,13 @@ impl<'a> ChurnLearner<'a> {
         &self,
         id: ItemId,
         held: &Entry,
-        (given, digests): (&Entry, &ItemDigests),
+        given: EntryForm<'_>,
         before: &[MovedStretch],
     ) -> Option<MovedForm> {
         if self.restless.is_empty() {
             return None;
         }
-        let parts = difference(held, given, self.profile)?;
+        let parts = difference(held, given.entry, self.profile)?;
         if !parts.iter().all(|found| self.is_restless(found)) {
             return None;
         }
@@ -319,7 +325,7 @@ impl<'a> ChurnLearner<'a> {
             let (whole, known): (Vec<_>, Vec<_>) = of_part.copied().partition(|row| row.is_whole);
             if !found.is_stretch() {
                 // The other of two servers: what differs in the form of the first waits on.
-                stretches.push(self.turn(id, found.part, digests.content, whole.first()));
+                stretches.push(self.turn(id, found.part, given.digests.content, whole.first()));
                 stretches.extend(known);
                 continue;
             }
@@ -522,32 +528,41 @@ impl MovingEntry {
 
     /// Counts a move. `is_alone` of one that no other entries share.
     fn count(&mut self, moved: &PartMove, is_alone: bool) {
-        let is_it = |row: &PartMoves| (row.part, row.is_count) == (moved.part, moved.is_count);
+        let is_count = moved.by.is_count();
+        let is_it = |row: &PartMoves| (row.part, row.is_count) == (moved.part, is_count);
         let at = self.parts.iter().position(is_it).unwrap_or_else(|| {
             self.parts.push(PartMoves {
                 part: moved.part,
                 count: 0,
                 by_turns: false,
-                is_count: moved.is_count,
+                is_count,
                 has_fallen: false,
             });
             self.parts.len() - 1
         });
         let row = &mut self.parts[at];
-        if is_alone && moved.has_rested && !moved.is_count {
+        if is_alone && moved.has_rested && !is_count {
             row.count = 0;
         }
         row.count = row.count.saturating_add(1);
         row.by_turns |= moved.by_turns;
-        row.has_fallen |= moved.has_fallen;
+        row.has_fallen |= moved.by == ChurnMove::Fall;
     }
 }
 
-/// A move in a part as churn makes it.
+/// A move in a part as churn makes it: of words, or of all of it by turns, or of numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum ChurnMove {
     Words,
     Rise,
     Fall,
+}
+
+impl ChurnMove {
+    /// True of numbers that count, which are counted apart from words.
+    fn is_count(self) -> bool {
+        self != Self::Words
+    }
 }
 
 impl Stretch {

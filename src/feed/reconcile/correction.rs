@@ -147,16 +147,25 @@ fn place(stay: &[ItemId], above: usize) -> Option<Neighbours> {
     }
 }
 
+/// An entry and the item that it may be.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    /// Where the entry stands.
+    pub(super) at: usize,
+    pub(super) item: &'a Arc<Item>,
+    pub(super) agreement: Agreement,
+}
+
 // Decides: Is a new entry a post that was corrected in its place?
 /// The items that entries are although their ids are unknown and too few witnesses agree, by the
 /// place of the entry. An entry that could be several items, or an item that several entries could
 /// be, stays apart.
-pub(super) fn corrected(
-    known: &Known,
+pub(super) fn corrected<'a>(
+    known: &'a Known,
     beside: &DocumentNeighbours,
     seen: &Observation,
     unknown: &[UnknownEntry<'_>],
-) -> Vec<(usize, Arc<Item>, Agreement)> {
+) -> Vec<Candidate<'a>> {
     // Usually something came first and something else rolled off at the end.
     let left: HashSet<Neighbours> = beside.vanished.values().copied().collect();
     if !beside.new.values().any(|place| left.contains(place)) {
@@ -170,36 +179,51 @@ pub(super) fn corrected(
         }
     }
     let profile = seen.profile.as_deref();
-    let mut pairs: Vec<(usize, &Arc<Item>, Agreement)> = Vec::new();
+    let mut candidates: Vec<Candidate<'a>> = Vec::new();
     for new in unknown.iter().filter(|new| new.is_key_unknown) {
-        let candidates = beside
-            .new
-            .get(&new.at)
-            .and_then(|place| vanished.get(place));
-        for (item, witnesses) in candidates.into_iter().flatten() {
-            let agreement = agreement(beside, new, (item, witnesses), profile);
-            pairs.extend(agreement.map(|agreement| (new.at, *item, agreement)));
+        let Some(place) = beside.new.get(&new.at) else {
+            continue;
+        };
+        for &&(item, ref witnesses) in vanished.get(place).into_iter().flatten() {
+            if let Some(agreement) = agreement(beside, new, item, witnesses, profile) {
+                let at = new.at;
+                candidates.push(Candidate {
+                    at,
+                    item,
+                    agreement,
+                });
+            }
         }
     }
-    if pairs.is_empty() {
+    if candidates.is_empty() {
         return Vec::new();
     }
     let texts = TextOwners::of(&held, &seen.entries);
-    let is_only = |(at, item, _): &(usize, &Arc<Item>, Agreement)| {
-        let of_either =
-            |(other, of, _): &&(usize, &Arc<Item>, Agreement)| other == at || of.id == item.id;
-        pairs.iter().filter(of_either).count() == 1
-    };
-    let is_own = |(at, item, _): &(usize, &Arc<Item>, Agreement)| {
-        let given = seen.entries[*at].parsed().map(|parsed| &*parsed.entry);
-        let entries = item.entry().into_iter().chain(given);
-        let mut own = entries.filter_map(witnesses::main_text);
-        own.all(|text| texts.is_own(&text, item.id, *at))
-    };
-    let found = pairs.iter().filter(|pair| is_only(pair) && is_own(pair));
+    let mut found = Vec::new();
+    for candidate in &candidates {
+        let is_of_either =
+            |other: &&Candidate<'_>| other.at == candidate.at || other.item.id == candidate.item.id;
+        // It is one of them itself.
+        if candidates.iter().filter(is_of_either).count() == 1
+            && candidate.has_own_text(seen, &texts)
+        {
+            found.push(*candidate);
+        }
+    }
     found
-        .map(|(at, item, agreement)| (*at, Arc::clone(item), *agreement))
-        .collect()
+}
+
+impl Candidate<'_> {
+    /// True when the text of the item, and of the entry, is of nothing but the two.
+    fn has_own_text(&self, seen: &Observation, texts: &TextOwners) -> bool {
+        let given = seen.entries[self.at].parsed();
+        let entries = [self.item.entry(), given.map(|parsed| &*parsed.entry)];
+        let mut own = entries
+            .into_iter()
+            .flatten()
+            .filter_map(witnesses::main_text);
+        own.all(|text| texts.is_own(&text, self.item.id, self.at))
+    }
 }
 
 /// The items that were found, each once, with their witnesses. Those that the document shows are
@@ -254,7 +278,8 @@ impl TextOwners {
 fn agreement(
     beside: &DocumentNeighbours,
     new: &UnknownEntry<'_>,
-    (item, held): (&Item, &Witnesses),
+    item: &Item,
+    held: &Witnesses,
     profile: Option<&Profile>,
 ) -> Option<Agreement> {
     let (old_entry, new_entry) = (item.entry()?, &*new.reading.entry);

@@ -7,13 +7,13 @@ use super::{
     bind::{Binder, BoundEntry, BoundItem, keys_of},
     chronology, correction,
     edit::is_edit,
-    flood_limiter::{FloodLimiter, MetEntry},
+    flood_limiter::FloodLimiter,
     witnesses,
 };
 use crate::feed::{
     absence::{
         AbsenceFindings, CheckResult, Coverage, Proof, ProofPolicy, ShownItem, WindowEvent,
-        archives::ArchiveSuspect, recent_tombstone::RecentTombstone, revival::DocumentSigns,
+        archives::ArchiveSuspect, revival::DocumentSigns,
     },
     item::{ItemId, KeyHash, Reason, plausible},
     moment::Moment,
@@ -97,13 +97,16 @@ pub fn reconcile(
     let corrected = corrected.filter_map(|bound| Some((bound.target.id(), bound.agreement?)));
     decisions.window.corrections =
         correction::remembered(&known.window.corrections, corrected, now);
+    let all_shown = shown(seen, &bound);
     let last = &known.window.absence;
     let signs = DocumentSigns {
+        dates: seen.dates,
+        newest_entry_us: newest_entry_us(seen, now),
+        lacks_of: lacks_of(known, &all_shown, &verdicts),
+        coverage: seen.coverage,
         asks_pages: last.pages_tell(policy),
-        ..signs(known, seen, &bound, &verdicts, now)
     };
     let mut revivals = last.revivals.check(&last.recurrence, signs, now);
-    let all_shown = shown(seen, &bound);
     let mut guard = FloodLimiter::new(known, seen, now);
     let mut met = Vec::new();
     let mut places = Vec::new();
@@ -159,32 +162,26 @@ pub fn reconcile(
         .collect();
     decisions.changes.extend(verdicts.tombstones(now));
     let before = known.window.absence.without(&verdicts.ended);
-    let shown: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
-    let is_missed =
-        |missed: &&ArchiveSuspect| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
-    decisions.window.archive_suspects = known
-        .window
-        .archive_suspects
-        .iter()
-        .filter(is_missed)
-        .copied()
-        .collect();
-    decisions.window.tombstones = known
-        .window
-        .tombstones
-        .iter()
-        .filter(|gone| !shown.contains(&gone.id))
-        .cloned()
-        .map(|gone| match revivals.to_ask().contains(&gone.id) {
-            true => RecentTombstone {
-                next_at: now,
-                ..gone
-            },
-            false => gone,
-        })
-        .collect();
+    // Without those that wait, or that the publisher says are deleted.
+    let placed: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
+    for missed in &known.window.archive_suspects {
+        if !placed.contains(&missed.id) && !verdicts.ends(missed.id) {
+            decisions.window.archive_suspects.push(*missed);
+        }
+    }
+    for gone in &known.window.tombstones {
+        if placed.contains(&gone.id) {
+            continue;
+        }
+        let mut gone = gone.clone();
+        if revivals.to_ask().contains(&gone.id) {
+            gone.next_at = now;
+        }
+        decisions.window.tombstones.push(gone);
+    }
     let revivals = revivals.after(&all_shown);
-    (decisions.coverage, decisions.missing) = (seen.coverage, before.lacked_by(&places));
+    decisions.coverage = seen.coverage;
+    decisions.missing = before.lacked_by(&places);
     let policy = &ProofPolicy {
         modified_unseen: decisions.is_modified_unseen(seen),
         ..*policy
@@ -330,20 +327,23 @@ fn shown(seen: &Observation, bound: &HashMap<usize, BoundEntry<'_>>) -> HashSet<
         .collect()
 }
 
-/// Signs of the age of a document: its dates, and its set beside the window before it.
-fn signs(
-    known: &Known,
-    seen: &Observation,
-    bound: &HashMap<usize, BoundEntry<'_>>,
-    verdicts: &ExplicitDeletions<'_>,
-    now: Stamp,
-) -> DocumentSigns {
+/// The latest date of an entry of a document that is not still to come, in microseconds.
+fn newest_entry_us(seen: &Observation, now: Stamp) -> Option<i64> {
     let now_us = i64::try_from(now.micros()).unwrap_or(i64::MAX);
     let dated = |sighting: &ObservedEntry| match sighting {
         ObservedEntry::Same(row) => row.dated,
         ObservedEntry::Read(parsed) => chronology::date(&parsed.entry).map(Moment::micros),
     };
-    let shown = shown(seen, bound);
+    let dates = seen.entries.iter().filter_map(dated);
+    dates.filter(|at| *at <= now_us).max()
+}
+
+/// First sight of the newest post that a document lacks and the one before it showed.
+fn lacks_of(
+    known: &Known,
+    shown: &HashSet<ItemId>,
+    verdicts: &ExplicitDeletions<'_>,
+) -> Option<Stamp> {
     let rows = &known.window.absence.items;
     // What stood behind all that is shown has rolled off, and what the document says is deleted is
     // no sign of an old one.
@@ -353,22 +353,9 @@ fn signs(
         .filter(|row| row.suspect.is_none() && !shown.contains(&row.id) && !verdicts.ends(row.id))
         .map(|row| row.id)
         .collect();
-    let of_lacked = known
-        .items
-        .values()
-        .filter(|item| lacked.contains(&item.id));
-    DocumentSigns {
-        dates: seen.dates,
-        newest_entry_us: seen
-            .entries
-            .iter()
-            .filter_map(dated)
-            .filter(|at| *at <= now_us)
-            .max(),
-        lacks_of: of_lacked.map(|item| item.created).max(),
-        coverage: seen.coverage,
-        asks_pages: false,
-    }
+    let items = known.items.values();
+    let of_lacked = items.filter(|item| lacked.contains(&item.id));
+    of_lacked.map(|item| item.created).max()
 }
 
 fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
@@ -378,12 +365,8 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
         Proof::Gone(missing) => (Reason::Gone, missing),
     };
     let evidence = Evidence {
-        reason,
-        observed_at: now,
-        when: None,
-        comment: None,
         suspect: Some(missing),
-        archive_suspect: None,
+        ..Evidence::new(reason, now)
     };
     Delete {
         id,
@@ -398,19 +381,14 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
 pub fn ended_in_archives(missed: ArchiveSuspect, now: Stamp) -> Delete {
     let reason = Reason::AbsentArchive;
     let evidence = Evidence {
-        reason,
-        observed_at: now,
-        when: None,
-        comment: None,
-        suspect: None,
         archive_suspect: Some(missed),
+        ..Evidence::new(reason, now)
     };
-    let (first_missing, last_seen) = (Some(missed.since), Some(missed.last_seen));
     Delete {
         id: missed.id,
         reason,
-        first_missing,
-        last_seen,
+        first_missing: Some(missed.since),
+        last_seen: Some(missed.last_seen),
         evidence,
     }
 }
@@ -427,12 +405,7 @@ fn puts(
         let item = bound.target.item().cloned();
         let is_renamed = bound.is_renamed;
         let put = put(bound, profile, now);
-        let entry = MetEntry {
-            row: &row,
-            item: item.as_deref(),
-            is_renamed,
-        };
-        let put = guard.pass(put, &entry);
+        let put = guard.pass(put, &row, item.as_deref(), is_renamed);
         puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
     }
     puts
@@ -572,12 +545,9 @@ impl<'a> ExplicitDeletions<'a> {
     fn tombstones(&self, now: Stamp) -> impl Iterator<Item = Change> {
         self.ending.iter().map(move |(id, deletion)| {
             let evidence = Evidence {
-                reason: Reason::Explicit,
-                observed_at: now,
                 when: deletion.when.as_ref().map(|when| when.raw.clone()),
                 comment: deletion.comment.clone(),
-                suspect: None,
-                archive_suspect: None,
+                ..Evidence::new(Reason::Explicit, now)
             };
             let delete = Delete {
                 id: *id,

@@ -6,7 +6,7 @@ use super::{
     Known, Observation, Put, PutKind, WindowEntry, WindowState,
     bind::BoundEntry,
     chronology,
-    churn::{ChurnLearner, MovedStretch},
+    churn::{ChurnLearner, EntryForm, MovedForm, MovedStretch},
     edit::is_edit,
     witnesses,
 };
@@ -79,17 +79,6 @@ const REFORMATTED_ITEMS_MIN: usize = 5;
 /// Time without reformatting after which a reformatting is news again, in seconds.
 const REFORMATTED_SECS: u64 = 86_400;
 
-/// An entry with a known item, as it was met.
-#[derive(Clone, Copy)]
-pub(super) struct MetEntry<'a> {
-    /// Its place in the window from now on.
-    pub(super) row: &'a WindowEntry,
-    /// The item as it was; `None` for a new one.
-    pub(super) item: Option<&'a Item>,
-    /// True when it goes by another id than before.
-    pub(super) is_renamed: bool,
-}
-
 /// The guard at its work on one document.
 pub(super) struct FloodLimiter<'a> {
     known: &'a Known,
@@ -144,39 +133,40 @@ impl<'a> FloodLimiter<'a> {
         let Some(item) = bound.target.item() else {
             return ChangeRun::default();
         };
-        let Some(entry) = item.entry() else {
+        let Some(held) = item.entry() else {
             return ChangeRun::default();
         };
         // What the publisher showed last, which need not be what is committed.
-        let (seen, entry) = match self.unmet.get(&item.id) {
-            Some(held) => (&held.digests, &*held.entry),
-            None => (&item.digests, entry),
+        let seen = match self.unmet.get(&item.id) {
+            Some(waiting) => EntryForm::new(&waiting.entry, &waiting.digests),
+            None => EntryForm::new(held, &item.digests),
         };
-        let is_edit = is_edit(seen, Some(entry), &bound.reading.digests, self.profile);
-        let is_stale = || {
-            item.entry()
-                .is_some_and(|held| is_stale(held, &bound.reading.entry))
-        };
-        if !is_edit || (!bound.is_renamed && is_stale()) {
+        let given = EntryForm::new(&bound.reading.entry, &bound.reading.digests);
+        if !is_edit(seen.digests, Some(seen.entry), given.digests, self.profile) {
             return ChangeRun::default();
         }
-        let given = (&*bound.reading.entry, &bound.reading.digests);
-        if self.is_current && self.churn.note(item.id, (entry, seen), given) {
+        if !bound.is_renamed && is_stale(held, given.entry) {
             return ChangeRun::default();
         }
-        let row = self.rows.get(&item.id);
-        if row.is_some() && (bound.is_renamed || !is_dated_anew(entry, &bound.reading.entry)) {
+        if self.is_current && self.churn.note(item.id, seen, given) {
+            return ChangeRun::default();
+        }
+        let first = ChangeRun {
+            polls: 1,
+            since: Some(self.now),
+        };
+        let Some(row) = self.rows.get(&item.id) else {
+            return first;
+        };
+        if bound.is_renamed || !is_dated_anew(seen.entry, given.entry) {
             self.undated += 1;
         }
-        match row {
-            Some(row) if self.previous == Repeat::Changed => ChangeRun {
-                polls: row.changed_polls.saturating_add(1),
-                since: row.changing_since.or(Some(self.now)),
-            },
-            _ => ChangeRun {
-                polls: 1,
-                since: Some(self.now),
-            },
+        if self.previous != Repeat::Changed {
+            return first;
+        }
+        ChangeRun {
+            polls: row.changed_polls.saturating_add(1),
+            since: row.changing_since.or(Some(self.now)),
         }
     }
 
@@ -185,69 +175,115 @@ impl<'a> FloodLimiter<'a> {
         self.churn.learn();
     }
 
-    /// Change of an item by an entry now; `None` when there is none or it is deferred. `met` is the
-    /// entry as it was met.
-    pub(super) fn pass(&mut self, put: Option<Put>, met: &MetEntry<'_>) -> Option<Put> {
-        let MetEntry {
-            row,
-            item,
-            is_renamed,
-        } = *met;
+    /// Change of an item by an entry now; `None` when there is none or it is deferred. `row` is the
+    /// place of the entry in the window from now on; `item` is the item as it was, if it was known;
+    /// `is_renamed` when the entry goes by another id than before.
+    pub(super) fn pass(
+        &mut self,
+        put: Option<Put>,
+        row: &WindowEntry,
+        item: Option<&Item>,
+        is_renamed: bool,
+    ) -> Option<Put> {
         let before = self.unmet.remove(&row.id);
         let Some(put) = put else {
             self.keep_between_turns(before);
             return None;
         };
         let Some(item) = item else { return Some(put) };
-        // Under another scheme the dates may be others, too.
-        let may_lag = put.kind == PutKind::Edited && !(is_renamed && self.is_current);
-        if may_lag && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
-            return self.pass_stale(put, row, before);
-        }
         if put.kind != PutKind::Edited {
             return Some(put);
         }
-        let known = before.map_or(&[][..], |before| &before.stretches);
-        let moved = item.entry().and_then(|held| {
-            let given = (&*put.entry, &put.digests);
-            let moved = self.churn.stretches(put.id, held, given, known);
-            moved.filter(|moved| !moved.stretches.is_empty())
-        });
-        let (until, stretches) = if let Some(moved) = moved {
-            let until = moved.lasts_at()?;
-            if let Some(before) = before.filter(|_| moved.leaves_edit() && self.now < until) {
-                self.kept.push(DeferredEdit {
-                    stretches: moved.stretches,
-                    ..before.clone()
-                });
-                return None;
-            }
-            (until, moved.stretches)
-        } else if row.changes_long(self.now) {
-            // A T that is still to come is of a clock that went back since.
-            let day_is_over = item.modified.min(self.now).plus_secs(DEFERRED_SECS);
-            let before = before.filter(|before| before.stretches.is_empty());
-            (
-                before.map_or(day_is_over, |before| before.until),
-                Vec::new(),
-            )
-        } else {
-            return Some(put);
-        };
-        if self.now >= until || self.kept.len() + self.unmet.len() >= HELD_ITEMS_MAX {
+        // Under another scheme the dates may be others, too.
+        let is_new_scheme = is_renamed && self.is_current;
+        if !is_new_scheme && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
+            return self.pass_stale(put, row.key, before);
+        }
+        if let Some(moved) = self.moved_form(&put, item, before) {
+            return self.pass_moved(put, row.key, before, moved);
+        }
+        if !row.changes_long(self.now) {
             return Some(put);
         }
-        self.keep(put, row.key, until, stretches);
+        let until = self.day_is_over(item, before);
+        self.hold_until(put, row.key, until, Vec::new())
+    }
+
+    /// The form of an edit in which nothing but restless parts moved.
+    fn moved_form(
+        &self,
+        put: &Put,
+        item: &Item,
+        before: Option<&DeferredEdit>,
+    ) -> Option<MovedForm> {
+        let given = EntryForm::new(&put.entry, &put.digests);
+        let known = before.map_or(&[][..], |before| &before.stretches);
+        let moved = self.churn.stretches(put.id, item.entry()?, given, known)?;
+        (!moved.stretches.is_empty()).then_some(moved)
+    }
+
+    /// An edit in which nothing but restless parts moved: it waits until one of them has lasted.
+    fn pass_moved(
+        &mut self,
+        put: Put,
+        key: KeyHash,
+        before: Option<&DeferredEdit>,
+        moved: MovedForm,
+    ) -> Option<Put> {
+        // Without a stretch of its own it waits for the next document.
+        let until = moved.lasts_at()?;
+        if self.now < until
+            && moved.leaves_edit()
+            && let Some(before) = before
+        {
+            self.kept.push(DeferredEdit {
+                stretches: moved.stretches,
+                ..before.clone()
+            });
+            return None;
+        }
+        self.hold_until(put, key, until, moved.stretches)
+    }
+
+    /// The end of the day for which an entry waits that changes with every poll.
+    fn day_is_over(&self, item: &Item, before: Option<&DeferredEdit>) -> Stamp {
+        if let Some(before) = before
+            && before.stretches.is_empty()
+        {
+            return before.until;
+        }
+        // A T that is still to come is of a clock that went back since.
+        item.modified.min(self.now).plus_secs(DEFERRED_SECS)
+    }
+
+    /// Keeps an edit until then. It is passed when that is over, or nothing more can be kept.
+    fn hold_until(
+        &mut self,
+        put: Put,
+        key: KeyHash,
+        until: Stamp,
+        stretches: Vec<MovedStretch>,
+    ) -> Option<Put> {
+        if self.now >= until || self.is_full() {
+            return Some(put);
+        }
+        self.keep(put, key, until, stretches);
         None
+    }
+
+    /// True when no further form may be held back.
+    fn is_full(&self) -> bool {
+        self.kept.len() + self.unmet.len() >= HELD_ITEMS_MAX
     }
 
     /// Keeps the form of the other of two servers, while its entry is shown as it is held.
     fn keep_between_turns(&mut self, before: Option<&DeferredEdit>) {
-        let Some(before) = before.filter(|_| self.kept.len() + self.unmet.len() < HELD_ITEMS_MAX)
-        else {
+        if self.is_full() {
             return;
-        };
-        if let Some(stretches) = self.churn.between_turns(&before.stretches) {
+        }
+        if let Some(before) = before
+            && let Some(stretches) = self.churn.between_turns(&before.stretches)
+        {
             self.kept.push(DeferredEdit {
                 stretches,
                 ..before.clone()
@@ -271,12 +307,7 @@ impl<'a> FloodLimiter<'a> {
     /// An edit whose `updated` is older than what is held. A cache or a replica that lags behind
     /// shows such a copy, and the newer one comes again; the publisher may also have gone back on
     /// purpose, which lasts. A part of the feed says neither.
-    fn pass_stale(
-        &mut self,
-        put: Put,
-        row: &WindowEntry,
-        before: Option<&DeferredEdit>,
-    ) -> Option<Put> {
+    fn pass_stale(&mut self, put: Put, key: KeyHash, before: Option<&DeferredEdit>) -> Option<Put> {
         if !self.is_current {
             self.kept.extend(before.cloned());
             return None;
@@ -289,8 +320,8 @@ impl<'a> FloodLimiter<'a> {
         if self.now >= until {
             return Some(put);
         }
-        if self.kept.len() + self.unmet.len() < HELD_ITEMS_MAX {
-            self.keep(put, row.key, until, Vec::new());
+        if !self.is_full() {
+            self.keep(put, key, until, Vec::new());
         }
         None
     }
@@ -303,26 +334,25 @@ impl<'a> FloodLimiter<'a> {
             if self.unmet.remove(&held.id).is_none() {
                 continue;
             }
-            let found = self
-                .known
-                .items
-                .get(&held.key)
-                .filter(|item| item.id == held.id);
-            match found {
+            let item = self.known.items.get(&held.key);
+            let Some(item) = item.filter(|item| item.id == held.id) else {
                 // Nobody may have looked it up.
-                None => self.kept.push(held.clone()),
-                Some(item) if item.is_gone() || item.digests.content == held.digests.content => {}
-                // Its entry is shown no more: what only churned is not told after it.
-                Some(_) if self.is_current && !held.outlives_its_entry() => {}
-                Some(item)
-                    if self.now < held.until
-                        && (poll == Repeat::Changed
-                            || !held.stretches.is_empty()
-                            || held.is_stale(item)) =>
-                {
-                    self.kept.push(held.clone());
-                }
-                Some(item) => puts.push((chronology::date(&held.entry), held.put(item))),
+                self.kept.push(held.clone());
+                continue;
+            };
+            if item.is_gone() || item.digests.content == held.digests.content {
+                continue;
+            }
+            // Its entry is shown no more: what only churned is not told after it.
+            if self.is_current && !held.outlives_its_entry() {
+                continue;
+            }
+            let ends_with_rest =
+                poll == Repeat::Unchanged && held.stretches.is_empty() && !held.is_stale(item);
+            if self.now >= held.until || ends_with_rest {
+                puts.push((chronology::date(&held.entry), held.put(item)));
+            } else {
+                self.kept.push(held.clone());
             }
         }
         puts
@@ -337,16 +367,16 @@ impl<'a> FloodLimiter<'a> {
         self.churn.close(last);
         let before = self.known.window.reformatted_at;
         let is_recent = before.is_some_and(|at| self.now < at.plus_secs(REFORMATTED_SECS));
-        let is_one = self.undated >= REFORMATTED_ITEMS_MIN
+        let is_reformatted = self.undated >= REFORMATTED_ITEMS_MIN
             && self.undated * 2 > self.known.window.entries.len();
-        last.reformatted_at = if is_one {
+        last.reformatted_at = if is_reformatted {
             Some(self.now)
         } else if is_recent {
             before
         } else {
             None
         };
-        is_one && !is_recent && (before.is_none() || self.previous == Repeat::Unchanged)
+        is_reformatted && !is_recent && (before.is_none() || self.previous == Repeat::Unchanged)
     }
 }
 

@@ -114,28 +114,12 @@ pub fn join(older: &mut Decisions, newer: &Decisions) {
 /// The pairs of `held` and `given` that are one post each.
 fn matches(held: &[Witnesses], given: &[Witnesses]) -> Matched {
     let pairs = pairs_to_compare(held, given);
-    let compare = |shift_secs: i64| -> Vec<Pair> {
-        let pair = |(old, new): &(usize, usize)| {
-            let (held, given) = (&held[*old], &given[*new]);
-            let has_same_id = given.own_id.is_some() && given.own_id == held.own_id;
-            let likeness = Likeness::of(held, given, shift_secs);
-            Pair {
-                old: *old,
-                new: *new,
-                likeness: Likeness {
-                    has_same_id,
-                    ..likeness
-                },
-            }
-        };
-        pairs.iter().map(pair).collect()
-    };
-    let plain = compare(0);
+    let plain = compare(held, given, &pairs, 0);
     let shift_secs = common_shift(held, given, &plain);
     let moved = if shift_secs == 0 {
         plain.clone()
     } else {
-        compare(shift_secs)
+        compare(held, given, &pairs, shift_secs)
     };
     let moved = Matched::of(moved, SchemeChange::Shown);
     // A list that is made anew each day shows the same links under other ids and dates: no scheme
@@ -161,6 +145,23 @@ fn matches(held: &[Witnesses], given: &[Witnesses]) -> Matched {
         return with_new_dates;
     }
     Matched::of(with_new_dates.pairs, SchemeChange::NotShown)
+}
+
+/// Compares the entries and the items of these pairs, of which all dates have moved by so much.
+fn compare(
+    held: &[Witnesses],
+    given: &[Witnesses],
+    pairs: &BTreeSet<(usize, usize)>,
+    shift_secs: i64,
+) -> Vec<Pair> {
+    let mut compared = Vec::with_capacity(pairs.len());
+    for &(old, new) in pairs {
+        let (held, given) = (&held[old], &given[new]);
+        let mut likeness = Likeness::of(held, given, shift_secs);
+        likeness.has_same_id = given.own_id.is_some() && given.own_id == held.own_id;
+        compared.push(Pair { old, new, likeness });
+    }
+    compared
 }
 
 /// True when the document shows nine of ten matched posts in the order of their old dates, the
@@ -279,37 +280,29 @@ fn places<M: Eq + Hash>(
 /// Seconds by which all dates have moved; 0 when they have not, or not all alike. Measured on the
 /// pairs that are one post whatever their dates are.
 fn common_shift(held: &[Witnesses], given: &[Witnesses], pairs: &[Pair]) -> i64 {
-    let dateless = |pair: &Pair| {
-        let likeness = Likeness {
-            date: Word::Silent,
-            ..pair.likeness
-        };
-        Pair { likeness, ..*pair }
-    };
-    let pairs: Vec<Pair> = pairs.iter().map(dateless).collect();
-    let shifts = one_to_one(&pairs, SchemeChange::Shown)
-        .into_iter()
-        .filter_map(|(old, new)| {
-            let (held, given) = (&held[old], &given[new]);
-            let pair = held
-                .published
-                .zip(given.published)
-                .or(held.updated.zip(given.updated))?;
-            Some((pair.1 - pair.0, pair.0))
-        });
+    let mut dateless = pairs.to_vec();
+    for pair in &mut dateless {
+        pair.likeness.date = Word::Silent;
+    }
     let mut of_shift: HashMap<i64, Vec<i64>> = HashMap::new();
-    shifts.for_each(|(shift, from)| of_shift.entry(shift).or_default().push(from));
+    for (old, new) in one_to_one(&dateless, SchemeChange::Shown) {
+        let (held, given) = (&held[old], &given[new]);
+        let published = held.published.zip(given.published);
+        if let Some((was, is)) = published.or(held.updated.zip(given.updated)) {
+            of_shift.entry(is - was).or_default().push(was);
+        }
+    }
     let all: usize = of_shift.values().map(Vec::len).sum();
     let most = of_shift
         .into_iter()
         .max_by_key(|(shift, from)| (from.len(), *shift));
-    let is_common = |from: &[i64]| {
-        // Where all posts bear the date of the document, it moves with the document.
-        let different: HashSet<&i64> = from.iter().collect();
-        different.len() >= SCHEME_CHANGE_MIN && from.len() * 5 >= all * 4
-    };
-    most.filter(|(_, from)| is_common(from))
-        .map_or(0, |(shift, _)| shift)
+    let Some((shift, from)) = most else { return 0 };
+    // Where all posts bear the date of the document, it moves with the document.
+    let different: HashSet<&i64> = from.iter().collect();
+    if different.len() < SCHEME_CHANGE_MIN || from.len() * 5 < all * 4 {
+        return 0;
+    }
+    shift
 }
 
 /// The pairs of which each side is the other's only one, the likest first.

@@ -59,26 +59,20 @@ impl Check<'_> {
         };
         let (control, host_pause) = match reply {
             PageReply::Deferred { wait_secs } => {
-                let next_at = Some(now.plus_secs(wait_secs.max(1)));
-                return Ok(Some(Checked {
-                    next_at,
-                    ..Checked::default()
-                }));
+                let next_at = now.plus_secs(wait_secs.max(1));
+                return Ok(Some(Checked::at(Some(next_at))));
             }
             PageReply::Failed => (found(ControlFinding::Refused), None),
             PageReply::Elsewhere => (found(ControlFinding::Elsewhere), None),
             PageReply::Answer(answer) => {
-                let host_pause = answer
-                    .host
-                    .clone()
-                    .zip(pause(&answer, self.feed, self.state, now));
+                let host_pause = pause(&answer, self.feed, self.state, now);
                 let others = self.others(last).await?;
                 let landing = answer
                     .landing
                     .as_ref()
                     .map_or_else(|| url.clone(), ToString::to_string);
                 let (finding, alike) =
-                    compute(move || compared(&answer, entry.as_deref(), &others)).await?;
+                    compute(move || judged(&answer, entry.as_deref(), &others)).await?;
                 (
                     PageControl {
                         landing,
@@ -167,11 +161,11 @@ impl Check<'_> {
             control: control.finding,
         };
         record_answer(self.feed, RecordedAnswer::Control(recorded)).await?;
-        self.compared(control).await
+        self.commit_control(control).await
     }
 
     /// Commits a control, wherever it is known from.
-    pub async fn compared(&self, control: PageControl) -> Result<Checked, Failure> {
+    pub async fn commit_control(&self, control: PageControl) -> Result<Checked, Failure> {
         let control = &control;
         let committed = transact(
             self.context,
@@ -214,7 +208,7 @@ impl Check<'_> {
 
 /// The finding of an answer about a post that is in the feed, or about the front page, and the
 /// other items whose words stand on it.
-fn compared(
+fn judged(
     answer: &PageAnswer,
     post: Option<&Entry>,
     others: &[(ItemId, Arc<Entry>)],

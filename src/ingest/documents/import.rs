@@ -1,10 +1,10 @@
 //! Staged pages of archives, opened for a commit; not the walk that read them.
 
-use super::pages::{inflate, window};
+use super::pages::window;
 use crate::{
     feed::{
         absence::Coverage,
-        archive::{ArchiveWalk, ArchivedPage, History, LastWalk, StagedBody, StagedWalk},
+        archive::{ArchiveWalk, ArchivedPage, History, LastWalk, StagedWalk},
         reconcile::{ObservedEntry, WindowState, observe},
         record::FeedRecord,
         schedule::Failure,
@@ -43,8 +43,11 @@ pub(in crate::ingest) async fn opened(
         let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });
         // Each is let go of as soon as it is parsed.
         let pages = staged.pages.into_iter().filter_map(|mut page| {
-            let StagedBody::Waiting(deflated) = std::mem::take(&mut page.content) else { return None };
-            let document = inflate(&deflated).and_then(|body| window(&page, &body));
+            if !page.waits() {
+                return None;
+            }
+            let body = std::mem::take(&mut page.content).inflated();
+            let document = body.and_then(|body| window(&page, &body));
             let Some(document) = document else {
                 warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
                 return Some(ArchivedPage::default());

@@ -13,11 +13,7 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{Digest, Hints, SlicedDocument, cross_check_count, slice};
-use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
-use std::{
-    collections::HashSet,
-    io::{Read as _, Write as _},
-};
+use std::collections::HashSet;
 
 /// A page that was fetched from `url` and is not read yet. `base_url` is what its relative
 /// references are relative to.
@@ -56,13 +52,7 @@ pub(in crate::ingest) fn may_lack(window: &SlicedDocument, page: &StagedPage, bo
 
 /// The document of a page; `None` when it is no feed.
 pub(in crate::ingest) fn window(page: &StagedPage, body: &[u8]) -> Option<SlicedDocument> {
-    let hints = Hints {
-        content_type: page.content_type.as_deref(),
-        content_language: page.content_language.as_deref(),
-        base_url: Some(&page.address.base_url),
-        resource: None,
-    };
-    let mut window = slice(body, &hints).ok()?;
+    let mut window = slice(body, &page.hints()).ok()?;
     cap_head(&mut window);
     Some(window)
 }
@@ -88,18 +78,7 @@ pub(in crate::ingest) fn strong_of(window: &SlicedDocument) -> u32 {
 
 /// Compresses a body for staging.
 pub(in crate::ingest) async fn deflate(body: Bytes) -> Result<StagedBody, Failure> {
-    compute(move || {
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(&body)?;
-        encoder.finish().map(StagedBody::Waiting)
-    })
-    .await?
-    .map_err(Failure::ours)
-}
-
-/// Restores a staged body; `None` when it is damaged.
-pub(super) fn inflate(deflated: &[u8]) -> Option<Vec<u8>> {
-    let mut body = Vec::new();
-    DeflateDecoder::new(deflated).read_to_end(&mut body).ok()?;
-    Some(body)
+    compute(move || StagedBody::deflated(&body))
+        .await?
+        .map_err(Failure::ours)
 }

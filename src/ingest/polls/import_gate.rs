@@ -60,11 +60,14 @@ impl Poll<'_> {
         if self.state.url_change.is_some() {
             record = give_up_old_walk(self.context, feed, record).await?;
         }
+        if record.is_ready() && record.completeness.history != History::Unknown {
+            return open(None);
+        }
         // Of another feed's document under this URL no archives are read.
-        let is_settled = record.completeness.history != History::Unknown
-            || self.state.url_change.is_none()
-                && different_feed(&record.metadata, &sliced.window.metadata).is_some();
-        if record.is_ready() && is_settled {
+        if record.is_ready()
+            && self.state.url_change.is_none()
+            && different_feed(&record.metadata, &sliced.window.metadata).is_some()
+        {
             return open(None);
         }
         let staged = store.staged(feed.no).await?;

@@ -93,12 +93,9 @@ impl Poll<'_> {
                         continue;
                     }
                     let evidence = Evidence {
-                        reason: Reason::Explicit,
-                        observed_at: now,
                         when: Some(first.rfc3339()),
                         comment: Some("410 Gone".to_owned()),
-                        suspect: None,
-                        archive_suspect: None,
+                        ..Evidence::new(Reason::Explicit, now)
                     };
                     changes.push(Change::Delete(Delete {
                         id: row.id,

@@ -100,16 +100,10 @@ impl ArchiveReader<'_> {
             remark: silence.remark,
             ..ObservationRecord::of(&decisions, walk.entries(), now)
         };
-        let WindowState {
-            absence,
-            deferred: held,
-            archive_suspects: missed,
-            ..
-        } = decisions.window;
         let last = WindowState {
-            absence,
-            deferred: held,
-            archive_suspects: missed,
+            absence: decisions.window.absence,
+            deferred: decisions.window.deferred,
+            archive_suspects: decisions.window.archive_suspects,
             ..known.window.clone()
         };
         let commit = Commit {

@@ -80,7 +80,7 @@ impl<'t> Tokens<'t> {
             let kind = match bytes.get(start)? {
                 b'<' if self.at_loose_bracket(start) => {
                     self.at = start + 1;
-                    Some(TokenKind::Text)
+                    TokenKind::Text
                 }
                 b'<' => {
                     let construct = self.construct(start);
@@ -106,10 +106,9 @@ impl<'t> Tokens<'t> {
                 _ => {
                     self.at = memchr::memchr(b'<', &bytes[start..])
                         .map_or(bytes.len(), |end| start + end);
-                    Some(TokenKind::Text)
+                    TokenKind::Text
                 }
             };
-            let Some(kind) = kind else { continue };
             if matches!(kind, TokenKind::OddTag) {
                 self.cut_at_bracket(start);
             }
@@ -120,33 +119,31 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// The token that begins at a `<`, if it is of interest, and its length; `None` when it has no
-    /// end, or an odd one.
-    fn construct(&self, start: usize) -> Option<(Option<TokenKind>, usize)> {
+    /// What begins at a `<`, and its length; `None` when it has no end, or an odd one.
+    fn construct(&self, start: usize) -> Option<(TokenKind, usize)> {
         let rest = &self.text.as_bytes()[start..];
         // The offset keeps what opens a construct from closing it too.
         let end = |from: usize, closing: &[u8]| {
             memmem::find(rest.get(from..)?, closing).map(|at| from + at + closing.len())
         };
         match rest.get(1)? {
-            b'!' if rest.starts_with(b"<!--") => Some((None, end(4, b"-->")?)),
+            b'!' if rest.starts_with(b"<!--") => Some((TokenKind::Skipped, end(4, b"-->")?)),
             b'!' if rest.starts_with(b"<![CDATA[") => {
-                Some((Some(TokenKind::Literal), literal_length(rest)?))
+                Some((TokenKind::Literal, literal_length(rest)?))
             }
-            b'!' => Some((None, document_type(&self.text[start..])?)),
+            b'!' => Some((TokenKind::Skipped, document_type(&self.text[start..])?)),
             b'?' => end(1, b"?>")
                 .filter(|length| *length > b"<?>".len())
-                .map(|length| (None, length)),
-            _ => tag_length(rest).map(|(length, holds_bracket)| {
-                (
-                    Some(if holds_bracket {
-                        TokenKind::OddTag
-                    } else {
-                        TokenKind::Tag
-                    }),
-                    length,
-                )
-            }),
+                .map(|length| (TokenKind::Skipped, length)),
+            _ => {
+                let (length, holds_bracket) = tag_length(rest)?;
+                let kind = if holds_bracket {
+                    TokenKind::OddTag
+                } else {
+                    TokenKind::Tag
+                };
+                Some((kind, length))
+            }
         }
     }
 
@@ -238,7 +235,7 @@ impl<'t> Tokens<'t> {
     /// After all of the text was looked at for the end of something. A tag (its quotes do not
     /// match) ends where it was meant to, an odd declaration behind the next `>` or before the next
     /// `<`; a comment or a CDATA section runs to the end of the text, which is cut then.
-    fn mend(&mut self, start: usize) -> Option<Option<TokenKind>> {
+    fn mend(&mut self, start: usize) -> Option<TokenKind> {
         let rest = &self.text[start..];
         let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
         let end = if is_comment_or_section(rest) || self.is_worn_out() {
@@ -255,7 +252,11 @@ impl<'t> Tokens<'t> {
         };
         self.at = self.text.len();
         self.go_back(start + end);
-        Some((!is_declaration).then_some(TokenKind::OddTag))
+        Some(if is_declaration {
+            TokenKind::Skipped
+        } else {
+            TokenKind::OddTag
+        })
     }
 }
 
@@ -285,7 +286,7 @@ fn is_in_quotes(text: &str) -> bool {
     open.is_some()
 }
 
-/// Kind of markup that is a token.
+/// Kind of markup.
 #[derive(Clone, Copy)]
 enum TokenKind {
     Tag,
@@ -293,6 +294,8 @@ enum TokenKind {
     OddTag,
     Text,
     Literal,
+    /// No token: a comment, a declaration or a processing instruction.
+    Skipped,
 }
 
 impl TokenKind {
@@ -301,6 +304,7 @@ impl TokenKind {
             Self::Tag | Self::OddTag => return tag(raw),
             Self::Text => Token::Text(raw),
             Self::Literal => Token::Literal(raw.strip_prefix("<![CDATA[")?.strip_suffix("]]>")?),
+            Self::Skipped => return None,
         })
     }
 }

@@ -306,10 +306,7 @@ async fn pauses(answer: fn() -> Scripted) -> [Option<u64>; 3] {
     let PageReply::Answer(page) = page else {
         panic!("no answer: {page:?}")
     };
-    let checked = page
-        .host
-        .clone()
-        .zip(crate::ingest::checks::pause(&page, &feed, &state, now));
+    let checked = crate::ingest::checks::pause(&page, &feed, &state, now);
     [polled, stepped, checked].map(|pause| {
         let (host, until) = pause?;
         assert_eq!(host, "blog.example");

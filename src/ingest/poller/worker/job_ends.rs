@@ -1,6 +1,6 @@
 //! The end of a job: what is kept of its result, and what is queued for it; not what a job does.
 
-use super::{Worker, hinted_polls::Hint};
+use super::Worker;
 use crate::{
     feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
     ingest::{
@@ -29,22 +29,9 @@ impl Worker<'_> {
         // Whoever waits for a look is told when everything is taken in.
         let look = self.agenda.looks.remove(&feed);
         self.repeat_hinted(feed, &ended);
-        let notify = &self.poller.parts.context.notify;
-        let repeats_now = |hint: &Hint| {
-            hint.repeat_at
-                .is_some_and(|at| at <= self.poller.parts.context.now())
-        };
-        let hint = self
-            .agenda
-            .hints
-            .get_mut(&feed)
-            .filter(|hint| !repeats_now(hint));
-        if let Some(before) = hint.and_then(|hint| hint.head.take()) {
-            // A hint is right when its poll brought something that consumers see.
-            notify.hint_ended(feed, notify.head(feed) != Some(before));
-        }
+        self.end_hint(feed);
         let current = self.feeds.get(&feed).cloned();
-        let (spec, polled) = match ended {
+        let (spec, mut polled) = match ended {
             Ended::Finished(result) => result,
             Ended::Stopped => return,
             Ended::Panicked => {
@@ -56,7 +43,7 @@ impl Worker<'_> {
             }
         };
         let now = self.now();
-        if let Some((host, until)) = polled.host_pause {
+        if let Some((host, until)) = polled.host_pause.take() {
             self.pauses.pause(host, until, now);
         } else if self.agenda.awaited.is_urgent(feed) && polled.end.is_good() {
             let hosts = hosts_of(&polled.state, spec.deletions.audit_secs, now);
@@ -64,44 +51,22 @@ impl Worker<'_> {
         }
         self.saving.note(feed, &polled.state, polled.saving);
         let Some(current) = current else { return };
-        let next_at = polled.state.timetable.next_at;
-        let end = polled.end;
         if !self.agenda.awaited.awaits_urgent(feed) {
-            self.agenda.awaited.tell(
-                feed,
-                &PollAnswer::Ended {
-                    end: end.clone(),
-                    next_at,
-                },
-            );
+            let answer = PollAnswer::Ended {
+                end: polled.end.clone(),
+                next_at: polled.state.timetable.next_at,
+            };
+            self.agenda.awaited.tell(feed, &answer);
         }
-        if let Some(walk) = polled.walk {
-            self.lanes.walks.put(feed, walk.next_at());
-            self.agenda.walks.insert(feed, walk);
-        } else if let Some(at) = polled.again_at
-            && !self.agenda.walks.contains_key(&feed)
-        {
-            self.lanes.walks.put(feed, at);
+        self.queue_follow_ups(feed, &mut polled);
+        let mut state = polled.state;
+        if !Arc::ptr_eq(&spec, &current) {
+            state = state.under(current.bare_url().as_str(), &current.policy(), now);
         }
-        if let Some(at) = polled.check_at {
-            self.lanes.checks.put_sooner(feed, at);
-        }
-        let mut state = if Arc::ptr_eq(&spec, &current) {
-            polled.state
-        } else {
-            polled
-                .state
-                .under(current.bare_url().as_str(), &current.policy(), now)
-        };
         let before = self.poller.status(feed);
-        let accepted = before.as_ref().filter(|before| before.has_consent());
-        if accepted.is_some_and(|before| before.asked_about() == state.asked_about()) {
-            // The operator has accepted the URL while it was polled.
-            if let Some(accepted) = state.clone().consented() {
-                state = accepted;
-                state.timetable.next_at = now;
-                self.saving.note(feed, &state, PollSaving::AtOnce);
-            }
+        if let Some(accepted) = accepted_meanwhile(before.as_ref(), &state, now) {
+            state = accepted;
+            self.saving.note(feed, &state, PollSaving::AtOnce);
         }
         let is_new_of_site = spec.legacy_url() != current.legacy_url();
         let is_accepted =
@@ -114,7 +79,38 @@ impl Worker<'_> {
         self.poller.remember(feed, &state);
         self.enqueue(feed, now);
         if let Some(look) = look {
-            self.poller.looks.ended(&look, &end);
+            self.poller.looks.ended(&look, &polled.end);
+        }
+    }
+
+    /// Ends the hint that led to a poll, unless it is repeated now. It was right when the poll
+    /// brought something that consumers see.
+    fn end_hint(&mut self, feed: FeedNo) {
+        let context = &self.poller.parts.context;
+        let Some(hint) = self.agenda.hints.get_mut(&feed) else {
+            return;
+        };
+        if hint.repeat_at.is_some_and(|at| at <= context.now()) {
+            return;
+        }
+        if let Some(before) = hint.head.take() {
+            let is_right = context.notify.head(feed) != Some(before);
+            context.notify.hint_ended(feed, is_right);
+        }
+    }
+
+    /// Queues what a poll leads to: a walk through archives, and a permalink check.
+    fn queue_follow_ups(&mut self, feed: FeedNo, polled: &mut Polled) {
+        if let Some(walk) = polled.walk.take() {
+            self.lanes.walks.put(feed, walk.next_at());
+            self.agenda.walks.insert(feed, walk);
+        } else if let Some(at) = polled.again_at
+            && !self.agenda.walks.contains_key(&feed)
+        {
+            self.lanes.walks.put(feed, at);
+        }
+        if let Some(at) = polled.check_at {
+            self.lanes.checks.put_sooner(feed, at);
         }
     }
 
@@ -217,4 +213,19 @@ impl Worker<'_> {
             self.requested(request);
         }
     }
+}
+
+/// The state of a feed after the operator accepted its URL while it was polled.
+fn accepted_meanwhile(
+    before: Option<&PollState>,
+    state: &PollState,
+    now: Stamp,
+) -> Option<PollState> {
+    let before = before.filter(|before| before.has_consent())?;
+    if before.asked_about() != state.asked_about() {
+        return None;
+    }
+    let mut accepted = state.clone().consented()?;
+    accepted.timetable.next_at = now;
+    Some(accepted)
 }
