@@ -45,10 +45,24 @@ pub fn visible<T: AsRef<str>>(text: T) -> Option<T> {
 /// controls except tab, line feed and carriage return, and the two non-characters of the basic
 /// plane. Every string that is kept went through here.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_legal) {
+    if !has_illegal(text) {
         return Cow::Borrowed(text);
     }
     Cow::Owned(text.chars().filter(|&c| is_legal(c)).collect())
+}
+
+/// True for a text with an illegal character. It looks at bytes: most texts are long, and nearly
+/// none has one.
+fn has_illegal(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    // Without a way out, so that many bytes are compared at once.
+    let has_control = bytes.iter().fold(false, |found, &byte| {
+        found | (byte < b' ') & (byte != b'\t') & (byte != b'\n') & (byte != b'\r')
+    });
+    // U+FFFE and U+FFFF begin with this byte, as much else does.
+    has_control
+        || memchr::memchr_iter(0xEF, bytes)
+            .any(|at| text[at..].starts_with(['\u{FFFE}', '\u{FFFF}']))
 }
 
 /// True for a character of XML 1.0 (section 2.2, `Char`).
@@ -82,6 +96,10 @@ mod tests {
             "abcd\t\r\n\u{7F}\u{85}\u{10FFFF}"
         );
         assert!(matches!(clean("nothing to do"), Cow::Borrowed(_)));
+        for c in ('\0'..='\u{300}').chain('\u{F000}'..='\u{10010}') {
+            let alone = format!("é{c}\u{FF21}");
+            assert_eq!(clean(&alone).contains(c), is_legal(c), "{c:?}");
+        }
     }
 
     #[test]

@@ -201,14 +201,12 @@ fn markup(page: &mut Xml, class: &str, text: ShownText<'_>) {
     let clean = sanitise(&text.html());
     let class = [("class", Some(class)), ("dir", Some("auto"))];
     // A reference of the publisher may name a character that no page may hold.
-    let is_legal = |sign: &char| match sign {
-        '\t' | '\n' | '\r' => true,
-        '\u{FFFE}' | '\u{FFFF}' => false,
-        _ => !sign.is_control(),
+    let is_barred = |sign: char| match sign {
+        '\t' | '\n' | '\r' => false,
+        '\u{FFFE}' | '\u{FFFF}' => true,
+        _ => sign.is_control(),
     };
-    page.holding("div", &class, |out| {
-        out.extend(clean.chars().filter(is_legal))
-    });
+    page.holding("div", &class, |out| out.extend(clean.split(is_barred)));
 }
 
 fn files(page: &mut Xml, post: ShownPost<'_>) {

@@ -121,7 +121,7 @@ impl Separator {
         let written = match self {
             Self::Comma => out.write_record(cells.iter().map(|cell| cell.as_bytes())),
             Self::Tab => {
-                let cells = cells.map(|cell| Cow::Owned::<str>(escaped(&cell)));
+                let cells = cells.map(escaped);
                 out.write_record(cells.iter().map(|cell| cell.as_bytes()))
             }
         };
@@ -210,13 +210,17 @@ fn is_unseen(c: char) -> bool {
 }
 
 /// A cell of TSV on one line.
-fn escaped(cell: &str) -> String {
-    let mut out = String::with_capacity(cell.len());
-    let mut rest = cell;
-    while let Some(at) = rest
-        .bytes()
-        .position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r'))
-    {
+fn escaped(cell: Cow<'_, str>) -> Cow<'_, str> {
+    let next = |rest: &str| {
+        rest.bytes()
+            .position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r'))
+    };
+    let Some(first) = next(&cell) else {
+        return cell;
+    };
+    let mut out = String::with_capacity(cell.len() + 16);
+    let (mut rest, mut found) = (&*cell, Some(first));
+    while let Some(at) = found {
         out.push_str(&rest[..at]);
         out.push_str(match rest.as_bytes()[at] {
             b'\t' => "\\t",
@@ -225,8 +229,9 @@ fn escaped(cell: &str) -> String {
             _ => "\\\\",
         });
         rest = &rest[at + 1..];
+        found = next(rest);
     }
-    out + rest
+    Cow::Owned(out + rest)
 }
 
 /// `body` and `summary` are HTML; several authors and categories are joined by `; `, several files
