@@ -39,8 +39,8 @@ mod legacy;
 mod newest;
 mod page;
 mod push;
-mod range;
 mod request;
+mod store_read;
 mod stream;
 mod tag;
 

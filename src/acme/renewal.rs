@@ -7,6 +7,7 @@ const FIRST_WAIT_SECS: u64 = 60;
 /// The longest wait.
 const LONGEST_WAIT_SECS: u64 = 6 * 3600;
 
+// Decides: When is a certificate renewed?
 /// The time at which a certificate is renewed: when two thirds of its time are over, or up to a
 /// thirtieth of it earlier, so that not all who began together come together. `chance` is between 0
 /// and 1.

@@ -23,6 +23,7 @@ pub fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address))
 }
 
+// Decides: Which address is the client, behind proxies?
 /// The address of the client. Of `X-Forwarded-For` the last address counts that is no trusted
 /// proxy: what stands before it, the client may have made up. `None` where the connection is not
 /// known.

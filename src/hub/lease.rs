@@ -53,6 +53,7 @@ pub(super) fn grant(asked: Option<&str>, config: &Config) -> Grant {
     }
 }
 
+// Decides: When is a subscriber without an end to its lease asked again?
 /// Time to ask a legacy subscriber whether to go on: at four fifths of a lease that it asked for
 /// without an end (D-P5). `None` for everybody else, whose business a renewal is.
 pub(super) fn refresh_at(lease: Lease) -> Option<Stamp> {

@@ -19,6 +19,7 @@ const JITTER: f64 = 0.5;
 /// ask for.
 pub(super) const RETRY_AFTER_MAX_SECS: u64 = 24 * 3600;
 
+// Decides: When is a delivery tried again?
 /// Time at which a delivery is tried again after `failures` in a row, at least one.
 pub(super) fn delivery_at(now: Stamp, failures: u32, retry_after: Option<Duration>) -> Stamp {
     after(now, &DELIVERY_SECS, failures, retry_after)

@@ -5,8 +5,8 @@ use super::{
     ReadError, ReadRequest, Readers, Rendered,
     body_room::{BUSY_WAIT, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, held, weight},
     coding::{Codings, aside},
-    range::INLINE_ITEMS_MAX,
     request::Purpose,
+    store_read::INLINE_ITEMS_MAX,
 };
 use crate::{
     byte_budget::ByteLease,

@@ -316,9 +316,8 @@ impl PlannedCommit {
         }
     }
 
-    // Decides: How much is kept of a feed?
-    /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at
-    /// least as much as it adds is always made, and one that forgets an item.
+    /// Counts the bytes of the feed, and refuses what its quota refuses. A commit that forgets an
+    /// item is always made.
     fn weigh_items(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         let before = match feed.items.bytes {
@@ -334,10 +333,8 @@ impl PlannedCommit {
             }
         }
         let bytes = before.saturating_add(added).saturating_sub(removed);
-        if let Some(quota_bytes) = limits.quota_bytes
-            && added > removed
-            && bytes > quota_bytes
-            && self.forgotten.is_empty()
+        if self.forgotten.is_empty()
+            && let Some(quota_bytes) = limits.quota_against(added, removed, bytes)
         {
             return Err(StoreError::Quota {
                 feed: feed.name.clone(),

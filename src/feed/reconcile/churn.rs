@@ -494,6 +494,7 @@ impl MovedForm {
 }
 
 impl MovedStretch {
+    // Decides: How long must an edit last in a part that churns?
     /// Time at which the first of several has lasted for long enough to be an edit; `None` of none.
     fn first_lasts_at(stretches: impl Iterator<Item = Self>) -> Option<Stamp> {
         let lasts_at = |row: &Self| {

@@ -72,6 +72,7 @@ impl Waiters {
         (asked && method != Method::HEAD && !timeout.is_zero()).then_some(timeout)
     }
 
+    // Decides: How many requests may wait?
     /// A place for one request of a client for a feed, or for one stream of its events. Requests of
     /// this machine count in all only: a proxy in front of us sends those of everybody.
     pub(super) fn enter(

@@ -148,6 +148,8 @@ impl Worker<'_> {
         self.agenda.walks.extend(kept.map(|walk| (due.feed, walk)));
     }
 
+    // Decides: How often are the pages of missing items asked for?
+    /// Starts the check of a page that is due: one at a host in so many seconds.
     pub(super) fn start_check(&mut self, due: &Due, now: Stamp) {
         let Some((spec, state, hosts)) = self.subject(due.feed, now) else {
             return;
