@@ -473,7 +473,7 @@ pub(super) fn of_groups(
     }
 }
 
-/// What must be done about a member of a group that means these feeds.
+/// The remedy for a member of a group that means these feeds; `None` where it can be one.
 fn member_problem(
     group: &GroupSettings,
     member: &str,

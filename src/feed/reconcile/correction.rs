@@ -150,7 +150,7 @@ fn place(stay: &[ItemId], above: usize) -> Option<Neighbours> {
 /// An entry and the item that it may be.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'a> {
-    /// Where the entry stands.
+    /// Place of the entry in its document.
     pub(super) at: usize,
     pub(super) item: &'a Arc<Item>,
     pub(super) agreement: Agreement,
@@ -184,11 +184,10 @@ pub(super) fn corrected<'a>(
         let Some(place) = beside.new.get(&new.at) else {
             continue;
         };
-        for &&(item, ref witnesses) in vanished.get(place).into_iter().flatten() {
+        for (item, witnesses) in vanished.get(place).into_iter().flatten() {
             if let Some(agreement) = agreement(beside, new, item, witnesses, profile) {
-                let at = new.at;
                 candidates.push(Candidate {
-                    at,
+                    at: new.at,
                     item,
                     agreement,
                 });

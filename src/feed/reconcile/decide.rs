@@ -327,7 +327,8 @@ fn shown(seen: &Observation, bound: &HashMap<usize, BoundEntry<'_>>) -> HashSet<
         .collect()
 }
 
-/// The latest date of an entry of a document that is not still to come, in microseconds.
+/// The latest date that a document gives an entry, in microseconds. Dates still to come do not
+/// count.
 fn newest_entry_us(seen: &Observation, now: Stamp) -> Option<i64> {
     let now_us = i64::try_from(now.micros()).unwrap_or(i64::MAX);
     let dated = |sighting: &ObservedEntry| match sighting {

@@ -119,7 +119,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// What begins at a `<`, and its length; `None` when it has no end, or an odd one.
+    /// The construct that begins at a `<`, and its length; `None` when it has no end, or an odd one.
     fn construct(&self, start: usize) -> Option<(TokenKind, usize)> {
         let rest = &self.text.as_bytes()[start..];
         // The offset keeps what opens a construct from closing it too.
