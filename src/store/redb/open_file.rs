@@ -452,10 +452,11 @@ impl OpenFile {
                 Remedy::Restart,
             ),
             Some(Astray::Altered) => {
+                // First, so that nobody finds the store closed without its fault.
+                self.away(ALTERED, Remedy::Restart);
                 // What is remembered of it, here and elsewhere in the process, is not what is
                 // there.
                 self.close();
-                self.away(ALTERED, Remedy::Restart);
             }
         }
     }

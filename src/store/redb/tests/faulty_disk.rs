@@ -23,6 +23,12 @@ struct Disk {
     failing_reads: AtomicUsize,
     /// True while the file cannot be opened.
     is_lost: AtomicBool,
+    /// True after somebody else has cut it or written into it.
+    is_altered: AtomicBool,
+    /// The store on it, for its condition while the file is closed.
+    store: OnceLock<Weak<Redb>>,
+    /// The condition of that store when the file was closed.
+    closed_in: Mutex<Option<StoreCondition>>,
     syncs: AtomicUsize,
 }
 
@@ -35,6 +41,9 @@ impl Default for Disk {
             is_broken: AtomicBool::new(false),
             failing_reads: AtomicUsize::new(0),
             is_lost: AtomicBool::new(false),
+            is_altered: AtomicBool::new(false),
+            store: OnceLock::new(),
+            closed_in: Mutex::default(),
             syncs: AtomicUsize::new(0),
         }
     }
@@ -52,6 +61,11 @@ impl FileOpener for Flaky {
         file::whole(Path::new("nowhere"), &fault, || {
             builder.create_with_backend(backend)
         })
+    }
+
+    fn astray(&self) -> Option<Astray> {
+        let is_altered = self.disk.is_altered.load(Ordering::Relaxed);
+        is_altered.then_some(Astray::Altered)
     }
 }
 
@@ -119,6 +133,12 @@ impl StorageBackend for Flaky {
         self.disk.check()?;
         self.disk.check_room(offset, data.len())?;
         self.disk.content.write(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        let store = self.disk.store.get().and_then(Weak::upgrade);
+        *self.disk.closed_in.lock().unwrap() = store.map(|store| store.condition());
+        self.disk.content.close()
     }
 }
 
@@ -424,6 +444,25 @@ async fn nothing_is_written_into_a_file_that_somebody_has_cut_or_overwritten() {
             std::fs::copy(&aside, &path).unwrap();
         }
     }
+}
+
+#[tokio::test]
+async fn the_fault_of_an_altered_file_is_told_before_it_is_closed() {
+    let (store, disk) = flaky();
+    let store = Arc::new(store);
+    disk.store.set(Arc::downgrade(&store)).unwrap();
+    disk.is_altered.store(true, Ordering::Relaxed);
+    let closed = async {
+        while disk.closed_in.lock().unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), closed)
+        .await
+        .expect("the file is looked at");
+    let closed_in = disk.closed_in.lock().unwrap().take().unwrap();
+    let outage = closed_in.outage().expect("the outage is known by then");
+    assert_eq!(outage.remedy, Remedy::Restart, "{outage:?}");
 }
 
 #[tokio::test]
