@@ -6,7 +6,7 @@ use super::{
     proxy::Line,
 };
 use nix::sys::signal::Signal;
-use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use std::{
     collections::BTreeMap,
     fmt::{self, Display, Formatter},
@@ -110,7 +110,10 @@ impl Campaign {
             .cures
             .iter()
             .any(|(_, cure)| *cure == Cure::ServeDatabase);
-        let node = self.node(worker);
+        let Some(node) = self.whole_node(worker) else {
+            // Some end by themselves while the database is away.
+            return;
+        };
         let mut fault = match self.chance.random_range(0..20) {
             0..4 => Fault::Kill,
             4..7 => Fault::End,
@@ -244,13 +247,13 @@ impl Campaign {
         }
     }
 
-    /// A node that is whole, more often than not the one that works.
-    fn node(&mut self, worker: usize) -> usize {
+    /// A node that is whole, more often than not the one that works; `None` when all are hurt.
+    fn whole_node(&mut self, worker: usize) -> Option<usize> {
         let whole: Vec<_> = (0..NODES).filter(|node| !self.is_hurt(*node)).collect();
         if whole.contains(&worker) && self.chance.random_bool(0.5) {
-            return worker;
+            return Some(worker);
         }
-        whole[self.chance.random_range(0..whole.len())]
+        whole.choose(&mut self.chance).copied()
     }
 
     fn is_hurt(&self, node: usize) -> bool {

@@ -102,7 +102,8 @@ impl Shared {
 impl State {
     fn change(&mut self) {
         self.version += 1;
-        let title = Some(format!("version {} of a post & its title", self.version));
+        // A number behind the last word names a post; elsewhere it may be a counter, which is told late.
+        let title = Some(format!("a post & its version {}", self.version));
         let live = self.some(|title| title.is_some());
         let gone = self.some(|title| title.is_none());
         match (self.chance.random_range(0..10), live, gone) {
