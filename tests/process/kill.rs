@@ -93,7 +93,8 @@ async fn settled(
         assert_eq!(
             mirror.contents(),
             truth,
-            "{name}: a mirror by long poll holds what the feed held"
+            "{name}: a mirror by long poll holds what the feed held; {}",
+            process.state().await
         );
         let store = process.reader.walk(name).await;
         assert_eq!(mirror, store, "{name}: the mirror equals the store");

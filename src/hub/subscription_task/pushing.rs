@@ -1,7 +1,7 @@
 //! Pushes, one at a time: the view is followed until there is something to push, and then a push is
 //! made; not what is due.
 
-use super::{SLEEP_MAX_SECS, SubscriptionTask};
+use super::{SLEEP_MAX_SECS, SubscriptionTask, row::Acknowledgement};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp, view::View},
     hub::{
@@ -35,6 +35,8 @@ pub(super) struct Pushing {
     /// The feed that is followed: that of the subscription, or the part that its principal sees.
     followed: Option<FeedNo>,
     pub(super) push: Option<BoxFuture<'static, PushOutcome>>,
+    /// The last push, when it was taken and the store could not keep that: it is not sent again.
+    taken: Option<Advance>,
     /// True when there is something to push.
     pub(super) is_behind: bool,
     /// The size of the next one at most; of the items fewer than `most` has while its subscriber
@@ -80,6 +82,7 @@ impl Pushing {
             follow: None,
             followed: None,
             push: None,
+            taken: None,
             is_behind: false,
             max: most,
             most,
@@ -130,9 +133,15 @@ impl Pushing {
         }
     }
 
+    /// Forgets the push that was taken and is not kept: it is sent again.
+    pub(super) fn forget_taken(&mut self) {
+        self.taken = None;
+    }
+
     /// Stops the push under way, too.
     pub(super) fn stop(&mut self) {
         self.push = None;
+        self.forget_taken();
         self.look_anew();
     }
 }
@@ -195,6 +204,10 @@ impl SubscriptionTask {
     }
 
     pub(super) fn start_push(&mut self) {
+        if let Some(taken) = self.pushing.taken.take() {
+            self.pushing.push = Some(future::ready(PushOutcome::Advanced(taken)).boxed());
+            return;
+        }
         let (sub, shared) = (&self.row.sub, &self.place.shared);
         let Some(representation) = representation(sub) else {
             return self.pushing.look_anew();
@@ -221,6 +234,9 @@ impl SubscriptionTask {
     /// Lets the push under way come to its end, so that what was taken is not sent again after a
     /// restart. How long that may take is bounded by the client, and by whoever stops us.
     pub(super) async fn finish_push(&mut self) {
+        if self.pushing.taken.is_some() {
+            self.start_push();
+        }
         if let Some(push) = self.pushing.push.take() {
             let outcome = push.await;
             self.pushed(outcome).await;
@@ -272,16 +288,27 @@ impl SubscriptionTask {
     async fn advance(&mut self, advance: Advance) {
         let more = advance.more;
         let failed = self.row.progress.attempts.failed;
-        if self.row.advance(advance).await {
-            self.place.note_failing(None);
-            if failed > 0 {
-                let (host, topic) = (self.row.host(), self.row.shown_topic());
-                info!(callback.host = %host, "Pushes of `{topic}` are taken again at {host}, after {failed} that were not");
+        match self.row.advance(advance.clone()).await {
+            Acknowledgement::Kept => {}
+            Acknowledgement::Overtaken => return,
+            Acknowledgement::Unkept => {
+                // It is delivered once, whenever that is kept.
+                let is_delivered = false;
+                self.pushing.taken = Some(Advance {
+                    is_delivered,
+                    ..advance
+                });
+                return;
             }
-            self.pushing.look_anew();
-            self.pushing.is_behind = more;
-            self.pushing.max = self.pushing.most;
         }
+        self.place.note_failing(None);
+        if failed > 0 {
+            let (host, topic) = (self.row.host(), self.row.shown_topic());
+            info!(callback.host = %host, "Pushes of `{topic}` are taken again at {host}, after {failed} that were not");
+        }
+        self.pushing.look_anew();
+        self.pushing.is_behind = more;
+        self.pushing.max = self.pushing.most;
     }
 
     /// The subscription stays, whatever fails, until its lease ends (HUB-22).

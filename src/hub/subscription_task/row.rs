@@ -24,6 +24,17 @@ pub(super) struct SubscriptionRow {
     pub(super) unsaved: Option<Stamp>,
 }
 
+/// End of the acknowledgement of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Acknowledgement {
+    /// The position has moved.
+    Kept,
+    /// The row was read again, and what is there counts.
+    Overtaken,
+    /// The store takes nothing now.
+    Unkept,
+}
+
 impl SubscriptionRow {
     pub(super) fn new(shared: Arc<Shared>, sub: Subscription, progress: Progress) -> Self {
         Self {
@@ -70,28 +81,29 @@ impl SubscriptionRow {
         {
             Ok(rev) => self.sub.rev = rev,
             Err(StoreError::UnknownSubscription(_) | StoreError::Conflict { .. }) => {
-                self.reload().await
+                self.reload().await;
             }
             Err(error) => self.keep_for_later(&error),
         }
     }
 
-    /// Moves the position in the store, then here. True when it has moved. A crash between a push
-    /// and this sends the push once more.
-    pub(super) async fn advance(&mut self, advance: Advance) -> bool {
+    /// Moves the position in the store, then here. A crash between a push and this sends the push
+    /// once more.
+    pub(super) async fn advance(&mut self, advance: Advance) -> Acknowledgement {
         let Advance {
             from,
             to,
             scanned,
             on_behalf_of,
             channel_t,
+            is_delivered,
             ..
         } = advance;
         if self.is_at(&to, scanned.as_ref(), channel_t)
             && self.progress.on_behalf_of == on_behalf_of
         {
             // A push without news that was taken as the one before it.
-            return true;
+            return Acknowledgement::Kept;
         }
         let subscription = self.sub.no;
         let acknowledged = Acknowledged {
@@ -111,19 +123,28 @@ impl SubscriptionRow {
                     scanned,
                     channel_t,
                 };
-                return true;
+                Acknowledgement::Kept
             }
-            Ok(false) => self.reload().await,
-            Err(error) if matches!(&*error, StoreError::OutcomeUnknown(_)) => self.reload().await,
+            Ok(false) => {
+                self.reload().await;
+                Acknowledgement::Overtaken
+            }
             Err(error) => {
-                warn!(
-                    "The position of a subscription to `{}` could not be saved: {error}",
-                    self.shown_topic()
-                );
+                let is_unknown = matches!(&*error, StoreError::OutcomeUnknown(_));
+                if is_unknown && self.reload().await {
+                    return Acknowledgement::Overtaken;
+                }
+                // Once for a push: it is tried again until the store is back.
+                if is_delivered {
+                    let topic = self.shown_topic();
+                    warn!(
+                        "The position of a subscription to `{topic}` could not be saved: {error}"
+                    );
+                }
                 self.pause();
+                Acknowledgement::Unkept
             }
         }
-        false
     }
 
     /// True where all of this is stored already, and no failure with it.
@@ -183,8 +204,8 @@ impl SubscriptionRow {
     }
 
     /// Reads the row again: somebody else has written it, which only an operator does, or it is not
-    /// known what is there.
-    async fn reload(&mut self) {
+    /// known what is there. True when it was read.
+    async fn reload(&mut self) -> bool {
         match self.shared.store.subscription(self.sub.no).await {
             Ok(Some((sub, progress))) => (self.sub, self.progress) = (sub, progress),
             Ok(None) => (self.sub.lease, self.sub.pending) = (None, None),
@@ -194,8 +215,10 @@ impl SubscriptionRow {
                     self.shown_topic()
                 );
                 self.pause();
+                return false;
             }
         }
+        true
     }
 
     /// Notes that what is in memory is still to be saved.

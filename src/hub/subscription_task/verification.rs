@@ -113,6 +113,10 @@ impl SubscriptionTask {
                 } else {
                     pending.scanned
                 };
+                if let Start::Given(_) = pending.start {
+                    // It may have lost what it has taken.
+                    self.pushing.forget_taken();
+                }
                 if is_kept {
                     self.pushing.look_anew();
                 } else {

@@ -430,6 +430,64 @@ async fn a_lost_answer_is_a_push_sent_again() {
     assert_eq!(rig.acked().await, rig.head().await);
 }
 
+// An outage of hours is no flood of pushes that were taken (HUB-22).
+#[tokio::test(start_paused = true)]
+async fn a_push_that_was_taken_is_not_sent_again_while_the_store_takes_nothing() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.disk.set(true);
+    rig.add(1).await;
+    rig.wait(3600).await;
+    let mut pushes = rig.net.pushes();
+    assert_eq!((pushes.len(), &*rig.acked().await), (1, ""));
+    rig.disk.set(false);
+    rig.wait(6).await;
+    assert_eq!(rig.acked().await, rig.head().await);
+    rig.add(2).await;
+    rig.wait(6).await;
+    pushes.extend(rig.net.pushes());
+    assert_eq!(pushes.len(), 2);
+    check_chain(&pushes, "");
+    assert_eq!(rig.acked().await, rig.head().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_push_that_was_taken_is_sent_again_to_who_asks_for_it() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.add(1).await;
+    let before = rig.acked().await;
+    assert_eq!(rig.head().await, before);
+    rig.disk.set(true);
+    rig.add(2).await;
+    rig.wait(60).await;
+    assert_eq!(rig.net.pushes().len(), 2);
+    let since = format!("cursor:{before}");
+    let asked = rig.ask_to("subscribe", &[("hub.since", &since)]).await;
+    assert_eq!(asked.0, 202);
+    rig.wait(1).await;
+    rig.disk.set(false);
+    rig.add(3).await;
+    rig.wait(60).await;
+    let pushes = rig.net.pushes();
+    let last = pushes.last().expect("it is sent what came since").last();
+    assert_eq!(last, rig.head().await);
+    assert!(pushes.iter().any(|push| push.prev() == before));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_push_that_was_taken_is_kept_at_the_end_when_the_store_takes_it_by_then() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.disk.set(true);
+    rig.add(1).await;
+    rig.wait(1).await;
+    rig.disk.set(false);
+    rig.hub.shutdown(std::time::Duration::from_secs(10)).await;
+    assert_eq!(rig.acked().await, rig.head().await);
+    assert_eq!(rig.net.pushes().len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_callback_that_never_answers_is_a_failure_after_ten_seconds() {
     let rig = Rig::new().await;

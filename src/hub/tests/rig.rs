@@ -29,9 +29,10 @@ use crate::{
     render::Site,
     secret::Secret,
     store::{
-        Commit, Store, Subscription,
+        Commit, Store, StoreError, StoreFuture, Subscription,
         memory::Memory,
-        subscriptions::{CallbackTarget, Progress, Target},
+        subscriptions::{Acknowledged, CallbackTarget, Progress, Target},
+        wrapped::{Tap, Wrapped},
     },
 };
 use bytes::Bytes;
@@ -42,7 +43,10 @@ use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::time::Instant;
@@ -316,8 +320,33 @@ type WorkParts = (
     Vec<WebhookSettings>,
 );
 
+/// A switch with which positions cannot be saved.
+#[derive(Clone, Default)]
+pub(super) struct FullDisk(Arc<AtomicBool>);
+
+impl FullDisk {
+    pub(super) fn set(&self, is_full: bool) {
+        self.0.store(is_full, Ordering::SeqCst);
+    }
+}
+
+impl Tap for FullDisk {
+    fn acknowledge<'a>(
+        &'a self,
+        inner: &'a dyn Store,
+        acknowledged: Vec<Acknowledged>,
+    ) -> StoreFuture<'a, Vec<bool>> {
+        if self.0.load(Ordering::SeqCst) {
+            let full = StoreError::Away("the disk is full".into());
+            return Box::pin(std::future::ready(Err(full)));
+        }
+        inner.acknowledge(acknowledged)
+    }
+}
+
 /// A hub at work.
 pub(super) struct Rig {
+    pub(super) disk: FullDisk,
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
     pub(super) net: Net,
@@ -353,7 +382,11 @@ impl Rig {
     /// Likewise by another clock, which begins with the test.
     pub(super) async fn by(config: Config, clock: Arc<dyn Clock>) -> Self {
         let start = Instant::now();
-        let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
+        let disk = FullDisk::default();
+        let store: Arc<dyn Store> = Arc::new(Wrapped {
+            inner: Box::new(Memory::new(clock.clone())),
+            tap: disk.clone(),
+        });
         let record = store.register("blog", NAMESPACE).await.unwrap();
         let other = store.register("other", "example.org/other").await.unwrap();
         let notify = Arc::new(Notify::new());
@@ -369,7 +402,7 @@ impl Rig {
             auth: authenticator(&clock),
         };
         Self::at_work(
-            store,
+            (disk, store),
             notify,
             net,
             record.no,
@@ -391,7 +424,7 @@ impl Rig {
     }
 
     async fn at_work(
-        store: Arc<dyn Store>,
+        (disk, store): (FullDisk, Arc<dyn Store>),
         notify: Arc<Notify>,
         net: Net,
         feed: FeedNo,
@@ -422,6 +455,7 @@ impl Rig {
         });
         hub.start(&webhooks).await.unwrap();
         Self {
+            disk,
             store,
             notify,
             net,
@@ -438,6 +472,7 @@ impl Rig {
     /// The process ends at once and another begins on the same store.
     pub(super) async fn killed(self) -> Self {
         let Self {
+            disk,
             store,
             notify,
             net,
@@ -451,7 +486,7 @@ impl Rig {
         } = self;
         hub.shutdown(Duration::ZERO).await;
         Self::at_work(
-            store,
+            (disk, store),
             notify,
             net,
             feed,

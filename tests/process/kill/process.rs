@@ -5,6 +5,7 @@ use crate::EVERFEED;
 use nix::sys::signal::Signal;
 use std::time::Duration;
 use testkit::{
+    client::get,
     place::{Place, Running},
     wait::PATIENCE,
 };
@@ -119,6 +120,12 @@ impl Process {
         self.end().await;
         self.start().await;
         tokio::time::sleep(Duration::from_millis(1500)).await;
+    }
+
+    /// What it tells the operator, for whoever looks for the cause of a fault.
+    pub(crate) async fn state(&self) -> String {
+        let status = get(self.place.operator, "/status").await;
+        format!("{}\n{}", status.text(), self.place.read("log"))
     }
 
     pub(crate) async fn stop(mut self) {

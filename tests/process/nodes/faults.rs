@@ -29,6 +29,9 @@ const LONG_MS: Range<u64> = 11_000..14_000;
 /// Of so many stops and stalls one is long.
 const LONG_ONE_IN: u32 = 8;
 
+/// The last words of a node that ends while the database is away.
+const NOT_CLOSED: &str = "the store could not be closed: the store is away";
+
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
@@ -238,7 +241,13 @@ impl Campaign {
                     );
                     return self.cures.push((Instant::now(), cure));
                 };
-                assert!(status.success(), "node {node} ended with {status}");
+                let log = cluster.nodes[node].place.read("log");
+                // It says so when the database was killed while it closed its store.
+                let is_away = self.is_database_killed() && log.contains(NOT_CLOSED);
+                assert!(
+                    status.success() || is_away,
+                    "node {node} ended with {status}: {log}"
+                );
                 cluster.nodes[node].start();
             }
             Cure::Continue(node) => cluster.nodes[node].signal(Signal::SIGCONT),
@@ -254,6 +263,12 @@ impl Campaign {
             return Some(worker);
         }
         whole.choose(&mut self.chance).copied()
+    }
+
+    /// True when the database was killed within the time that a node may take to end.
+    fn is_database_killed(&self) -> bool {
+        let mut inflicted = self.inflicted.iter();
+        inflicted.any(|it| it.fault == Fault::KillDatabase && it.at.elapsed() < PATIENCE)
     }
 
     fn is_hurt(&self, node: usize) -> bool {
