@@ -140,7 +140,7 @@ impl SubscriptionTask {
                 NextStep::Refresh => self.refresh(now),
                 NextStep::Warn => self.warn(now),
                 NextStep::Follow => self.follow(),
-                NextStep::Push => self.start_push(),
+                NextStep::Push => Box::pin(self.push_next()).await,
                 NextStep::Deny => Box::pin(self.deny()).await,
                 NextStep::Withdraw => return WorkEnd::Withdrawn,
                 NextStep::End => return WorkEnd::Over,

@@ -203,11 +203,15 @@ impl SubscriptionTask {
         Some(head.metadata_t).filter(|_| head.ready)
     }
 
-    pub(super) fn start_push(&mut self) {
-        if let Some(taken) = self.pushing.taken.take() {
-            self.pushing.push = Some(future::ready(PushOutcome::Advanced(taken)).boxed());
-            return;
+    /// Makes the next push, unless the last one is still to be kept.
+    pub(super) async fn push_next(&mut self) {
+        match self.pushing.taken.take() {
+            Some(taken) => self.advance(taken).await,
+            None => self.start_push(),
         }
+    }
+
+    fn start_push(&mut self) {
         let (sub, shared) = (&self.row.sub, &self.place.shared);
         let Some(representation) = representation(sub) else {
             return self.pushing.look_anew();
@@ -234,8 +238,8 @@ impl SubscriptionTask {
     /// Lets the push under way come to its end, so that what was taken is not sent again after a
     /// restart. How long that may take is bounded by the client, and by whoever stops us.
     pub(super) async fn finish_push(&mut self) {
-        if self.pushing.taken.is_some() {
-            self.start_push();
+        if let Some(taken) = self.pushing.taken.take() {
+            self.advance(taken).await;
         }
         if let Some(push) = self.pushing.push.take() {
             let outcome = push.await;
@@ -292,7 +296,7 @@ impl SubscriptionTask {
             Acknowledgement::Kept => {}
             Acknowledgement::Overtaken => return,
             Acknowledgement::Unkept => {
-                // It is delivered once, whenever that is kept.
+                // Nothing is delivered when it is kept later.
                 let is_delivered = false;
                 self.pushing.taken = Some(Advance {
                     is_delivered,
