@@ -18,7 +18,9 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use std::{collections::HashMap, os::unix::fs::PermissionsExt as _, thread, time::Duration};
+use std::{
+    cell::Cell, collections::HashMap, os::unix::fs::PermissionsExt as _, thread, time::Duration,
+};
 use testkit::{
     postgres::PostgresServer,
     wait::{PATIENCE, until},
@@ -462,8 +464,16 @@ async fn a_database_that_lost_commits_has_all_feeds_begin_one_new_generation() {
     }
     let record = first.feed(lost.no).await.unwrap();
     assert_eq!(record.items.total, 1);
-    let worker = working().unwrap();
-    worker.commit(commit(&record, vec![add(4)])).await.unwrap();
+    let worker = Cell::new(None);
+    until("one that works takes it", async || {
+        worker.set(working());
+        let Some(node) = worker.get() else {
+            return false;
+        };
+        node.commit(commit(&record, vec![add(4)])).await.is_ok()
+    })
+    .await;
+    let worker = worker.get().unwrap();
     // Whoever comes next takes it for what it is.
     worker.close().await.unwrap();
     let other = nodes.into_iter().find(|node| !std::ptr::eq(*node, worker));
