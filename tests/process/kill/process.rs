@@ -122,7 +122,7 @@ impl Process {
         tokio::time::sleep(Duration::from_millis(1500)).await;
     }
 
-    /// What it tells the operator, for whoever looks for the cause of a fault.
+    /// Its status and its log, for whoever looks for the cause of a fault.
     pub(crate) async fn state(&self) -> String {
         let status = get(self.place.operator, "/status").await;
         format!("{}\n{}", status.text(), self.place.read("log"))

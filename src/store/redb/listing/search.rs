@@ -31,7 +31,7 @@ const SORTED_MAX: usize = if cfg!(test) { 2 } else { 1_000 };
 /// Part of all items above which so many may meet a filter that walking along the dates alone meets
 /// them soon.
 const DENSE_PART: u64 = if cfg!(test) { 1 } else { 16 };
-/// Rows that are walked along the dates in the time in which one item is read for its date.
+/// Rows along the dates that are walked at most for each item that would be read to sort it.
 const WALKED_PER_READ: u64 = if cfg!(test) { 1 } else { 32 };
 /// Every so many rows along the dates one is taken for likely, so that the limit of a page's scan
 /// limits the walk as well.
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
             }
         }
         let whole = paging::whole_moments(range);
-        // Where a walk over the whole feed is as cheap as the sorting, most pages end long before.
+        // The walk is short even over the whole feed, and most pages end long before.
         let is_walk_short = likely.len() as u64 * WALKED_PER_READ >= listing.record.items.total;
         if likely.len() > SORTED_MAX || is_walk_short {
             let rows = directed(listing.published(published, whole)?, reverse);

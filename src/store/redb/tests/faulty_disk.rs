@@ -2,6 +2,7 @@
 //! itself.
 
 use super::*;
+use testkit::wait::until;
 
 /// A disk that can be made to fail.
 #[derive(Clone, Debug, Default)]
@@ -452,14 +453,11 @@ async fn the_fault_of_an_altered_file_is_told_before_it_is_closed() {
     let store = Arc::new(store);
     disk.store.set(Arc::downgrade(&store)).unwrap();
     disk.is_altered.store(true, Ordering::Relaxed);
-    let closed = async {
-        while disk.closed_in.lock().unwrap().is_none() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), closed)
-        .await
-        .expect("the file is looked at");
+    // The thread of the writer knows no paused clock.
+    until("the file is looked at and closed", async || {
+        disk.closed_in.lock().unwrap().is_some()
+    })
+    .await;
     let closed_in = disk.closed_in.lock().unwrap().take().unwrap();
     let outage = closed_in.outage().expect("the outage is known by then");
     assert_eq!(outage.remedy, Remedy::Restart, "{outage:?}");
