@@ -8,7 +8,8 @@ use super::{
     Suspect, WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
     proof::SuspectBasis,
 };
-use crate::feed::stamp::Stamp;
+use crate::feed::{item::ItemId, stamp::Stamp};
+use std::collections::HashSet;
 
 /// Longest quarantine, in seconds; then the window begins anew.
 const QUARANTINE_SECS: u64 = 7 * 86_400;
@@ -54,6 +55,7 @@ impl AbsenceState {
             return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
         }
         self.quarantined_since = Some(since);
+        self.keep_last_believed(before);
         self.items.clone_from(&before.items);
         if policy.checks_permalinks && !policy.complete {
             self.suspect_many(lacking, since, policy, now);
@@ -88,11 +90,13 @@ impl AbsenceState {
     fn suspect_many(&mut self, lacking: &[usize], since: Stamp, policy: &ProofPolicy, now: Stamp) {
         let decide_at = since.plus_secs(DECIDE_SECS);
         let last_seen = self.documents.seen_at;
-        let fresh: Vec<usize> = lacking
-            .iter()
-            .copied()
-            .filter(|at| self.items[*at].suspect.is_none())
-            .collect();
+        // What only a doubted document showed says nothing by its absence.
+        let believed: HashSet<ItemId> = self.last_believed.iter().map(|row| row.id).collect();
+        let is_fresh = |at: &usize| {
+            let row = &self.items[*at];
+            row.suspect.is_none() && believed.contains(&row.id)
+        };
+        let fresh: Vec<usize> = lacking.iter().copied().filter(is_fresh).collect();
         let has_sample = self.items.iter().any(Self::is_of_many);
         let step = fresh.len().div_ceil(SAMPLE).max(1);
         for (number, at) in fresh.into_iter().enumerate() {
@@ -215,9 +219,12 @@ impl AbsenceState {
                 .filter(|row| leaves(row))
                 .map(|row| row.id),
         );
+        let left: HashSet<ItemId> = outcome.rolled_off.iter().copied().collect();
+        self.last_believed.retain(|row| !left.contains(&row.id));
         self.items.retain(|row| !leaves(row));
         if !self.items.iter().any(Self::is_of_many) {
             self.quarantined_since = None;
+            self.last_believed = Vec::new();
             self.documents.lengths.clear();
             self.documents.standing = DocumentStanding::SetAside;
             outcome.events.push(WindowEvent::QuarantineDecided);

@@ -3,7 +3,7 @@
 //! another. Then absence counts for less, and if that is not enough, for nothing. Not what is
 //! missing, nor what proves it.
 
-use super::WindowItem;
+use super::{SuspectBasis, WindowItem};
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashSet, VecDeque};
 
@@ -104,9 +104,15 @@ impl Recurrence {
     /// After a document that shows these items, beside the rows that were remembered before it.
     pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();
+        // Many that are missing at once are a fault of the document, and no return.
+        let was_missing = |row: &&WindowItem| {
+            let basis = row.suspect.map(|missing| missing.basis);
+            basis.is_some_and(|basis| basis != SuspectBasis::PageOfMany)
+        };
         if rows
             .iter()
-            .any(|row| row.suspect.is_some() && shown.contains(&row.id))
+            .filter(was_missing)
+            .any(|row| shown.contains(&row.id))
         {
             next.seen.push_back(now);
             next.seen
