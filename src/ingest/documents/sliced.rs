@@ -126,6 +126,24 @@ impl Sliced {
         }
     }
 
+    // Limit: a document that is cut at another place each time proves nothing about its end.
+    /// The same, as the whole feed, if it is cut short and nothing else is wrong with it: every
+    /// document of the feed is, so no longer one is to be had.
+    pub(in crate::ingest) fn always_cut(self, asked: Coverage) -> Self {
+        let is_other_damage =
+            |note: &Note| matches!(note, Note::EntryLost(_) | Note::TooManyEntries);
+        let notes = &self.window.notes;
+        let is_cut = notes.contains(&Note::Truncated) && !notes.iter().any(is_other_damage);
+        if !is_cut {
+            return self;
+        }
+        Self {
+            coverage: asked,
+            partial: Some("every document ends early; its whole entries count as the feed"),
+            ..self
+        }
+    }
+
     /// True when answers to conditional requests hide deletions here, so that only unconditional
     /// requests find them.
     pub(in crate::ingest) fn hides_deletions(&self) -> bool {
