@@ -28,7 +28,7 @@ pub trait FreshLooks: Send + Sync {
     fn is_wanted(&self, feed: FeedNo, fresh_secs: u64) -> bool;
 
     /// Has the origin asked, once for all readers, if the copy is older than `fresh_secs`. What is
-    /// returned ends when the copy is as fresh as it becomes within half a second; `None` when a
+    /// returned ends when the copy is as fresh as it becomes within three seconds; `None` when a
     /// reader does not wait.
     fn look(&self, feed: FeedNo, fresh_secs: u64) -> Option<BoxFuture<'static, ()>>;
 }
