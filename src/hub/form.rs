@@ -400,7 +400,7 @@ impl Form {
         let (overrides_method, methods) = match self.extension("methods", "hub.methods")? {
             None | Some("post") => (false, Directives::default()),
             Some("override") => (true, Directives::default()),
-            Some("explicit") => (false, Directive::ALL.into_iter().collect()),
+            Some("explicit") => (false, Directives::ALL),
             Some(list) => (false, methods(list).ok_or(BAD_METHODS)?),
         };
         Ok(PushWishes {

@@ -1,8 +1,9 @@
 //! The books of the places of one site: who holds how many, and which one is to go when they run
 //! short; not how a place ends.
 
-use crate::client_net::client_net;
+use crate::client_net::{client_net, client_site};
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
     sync::{
@@ -20,8 +21,10 @@ const KEPT_PART: usize = 5;
 /// Milliseconds for which a client that has lost a place takes none of its others away: its next
 /// request is refused, and the origin hears nothing of it.
 const LOSS_GAP_MS: u64 = 1000;
-/// Milliseconds after which a place is taken away that is the only one of its client, when none is
-/// free: it has not got on for so long.
+/// Milliseconds after which a place that waits for its client may be taken away although it is the
+/// only one of that client, when none is free: it has not got on for so long.
+const SLOW_MS: u64 = 1000;
+/// The same for a place that waits for the origin.
 const STALLED_MS: u64 = 30_000;
 
 /// Whose places are counted as one.
@@ -29,9 +32,9 @@ const STALLED_MS: u64 = 30_000;
 pub(super) enum PlaceHolder {
     /// A client by its address, or by its network.
     Client(IpAddr),
-    /// An address that may stand for many clients: it never loses a place.
+    /// An address that may stand for many clients: it loses a place only as the slowest of all.
     Many(IpAddr),
-    /// Requests whose client is not known. They lose no place.
+    /// Requests whose client is not known. They lose a place in the same case.
     Unknown,
 }
 
@@ -39,6 +42,14 @@ impl PlaceHolder {
     /// The holder of the places of a client.
     pub(super) fn client(address: IpAddr) -> Self {
         Self::Client(client_net(address))
+    }
+
+    /// The site of a client, whose clients are counted together, too.
+    fn site(&self) -> Option<IpAddr> {
+        match self {
+            Self::Client(address) => Some(client_site(*address)),
+            Self::Many(_) | Self::Unknown => None,
+        }
     }
 
     /// The holder of the places of an address that may stand for many clients.
@@ -54,6 +65,8 @@ pub(super) struct PlaceMoves {
     moved_ms: AtomicU64,
     /// Bytes that have moved since, too few yet.
     bytes: AtomicU64,
+    /// True once the whole of its request has come.
+    is_asked: AtomicBool,
     /// True once its answer has begun: what still comes of its request is a stream.
     is_answered: AtomicBool,
 }
@@ -63,6 +76,7 @@ impl PlaceMoves {
         Self {
             moved_ms: AtomicU64::new(millis(now)),
             bytes: AtomicU64::new(0),
+            is_asked: AtomicBool::new(false),
             is_answered: AtomicBool::new(false),
         }
     }
@@ -78,6 +92,21 @@ impl PlaceMoves {
         {
             self.bytes.store(0, Ordering::Relaxed);
             self.moved_ms.store(millis(now), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that the whole of its request has come.
+    pub(super) fn asked(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Milliseconds for which it may stand still: it waits for its client, or for the origin, which
+    /// is not the client's fault.
+    fn patience_ms(&self) -> u64 {
+        if self.is_asked.load(Ordering::Relaxed) && !self.is_answered() {
+            STALLED_MS
+        } else {
+            SLOW_MS
         }
     }
 
@@ -138,6 +167,8 @@ pub(super) struct FairPlaces<E> {
     held: HashMap<PlaceHolder, HolderPlaces<E>>,
     /// Every holder with the number of its places, the one with most of them last.
     by_count: BTreeSet<(usize, PlaceHolder)>,
+    /// Number of places of the clients of each site.
+    of_sites: HashMap<IpAddr, usize>,
 }
 
 impl<E> FairPlaces<E> {
@@ -148,6 +179,7 @@ impl<E> FairPlaces<E> {
             next_no: 0,
             held: HashMap::new(),
             by_count: BTreeSet::new(),
+            of_sites: HashMap::new(),
         }
     }
 
@@ -174,9 +206,11 @@ impl<E> FairPlaces<E> {
     }
 
     // Decides: Who loses a place at an origin when they run short?
-    /// Takes a place. Above four fifths of them, the client with most loses the one that got on
-    /// least lately, though never its only one, unless that has stalled and none is free. `None`
-    /// when none is free, and for a client that has just lost one and would lose the next.
+    /// Takes a place. Above four fifths of them, the site with more than a fifth loses the slowest
+    /// of its client with most, and else the client with most loses its slowest one, though never
+    /// its only one. When none is free, the slowest of all goes, whoever holds it, if it has not got
+    /// on for its time. `None` when none is free, and for a client that has just lost one and would
+    /// lose the next.
     pub(super) fn enter(
         &mut self,
         holder: PlaceHolder,
@@ -231,20 +265,47 @@ impl<E> FairPlaces<E> {
     fn loser(&self, newest: PlaceNo, now_ms: u64) -> Option<PlaceNo> {
         let is_client = |holder: &PlaceHolder| matches!(holder, PlaceHolder::Client(_));
         let mut most = self.by_count.iter().rev();
-        let (count, holder) = most.find(|(_, holder)| is_client(holder))?;
-        if *count >= 2 {
+        let most = most.find(|(_, holder)| is_client(holder));
+        let count = most.map_or(0, |(count, _)| *count);
+        if let Some(place) = self.loser_of_site(newest, count) {
+            return Some(place);
+        }
+        if let Some((2.., holder)) = most {
             return self.slowest(*holder, newest).map(|(_, place)| place);
         }
         if self.taken <= self.max {
             return None;
         }
-        let others = self
+        let is_slow = |moves: &PlaceMoves| now_ms >= moves.moved_ms() + moves.patience_ms();
+        let slow = self.held.iter().flat_map(|(holder, held)| {
+            let places = held.places.iter();
+            let slow = places.filter(|(_, place)| is_slow(&place.progress));
+            slow.map(|(no, place)| (place.progress.moved_ms(), *no, *holder))
+        });
+        let (_, no, holder) = slow.filter(|(_, no, _)| *no != newest.no).min()?;
+        Some(PlaceNo { holder, no })
+    }
+
+    /// The place that goes from the site with most places, if that has more than its share and than
+    /// the client with most: the slowest of its client with most.
+    fn loser_of_site(&self, newest: PlaceNo, most_of_client: usize) -> Option<PlaceNo> {
+        let (site, count) = self
+            .of_sites
+            .iter()
+            .max_by_key(|(site, count)| (**count, **site))?;
+        if *count <= self.max.div_ceil(KEPT_PART) || *count <= most_of_client {
+            return None;
+        }
+        let of_site = self
             .held
-            .keys()
-            .filter(|other| is_client(other) && **other != newest.holder);
-        let slowest = others.filter_map(|other| self.slowest(*other, newest));
-        let (moved_ms, place) = slowest.min_by_key(|(moved_ms, place)| (*moved_ms, place.no))?;
-        (now_ms >= moved_ms + STALLED_MS).then_some(place)
+            .iter()
+            .filter(|(holder, _)| holder.site() == Some(*site));
+        let slowest = of_site.filter_map(|(holder, held)| {
+            let (moved_ms, place) = self.slowest(*holder, newest)?;
+            Some((Reverse(held.places.len()), moved_ms, place.no, place))
+        });
+        let least = slowest.min_by_key(|(count, moved_ms, no, _)| (*count, *moved_ms, *no))?;
+        Some(least.3)
     }
 
     /// The place of a holder that got on least lately, and when that was; not the newest of all.
@@ -274,6 +335,13 @@ impl<E> FairPlaces<E> {
             self.held.remove(&holder);
         }
         if before != after {
+            if let Some(site) = holder.site() {
+                let of_site = self.of_sites.entry(site).or_default();
+                *of_site = *of_site + after - before;
+                if *of_site == 0 {
+                    self.of_sites.remove(&site);
+                }
+            }
             self.by_count.remove(&(before, holder));
             self.taken = self.taken + after - before;
             if after > 0 {
@@ -290,7 +358,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn client(no: u8) -> PlaceHolder {
-        PlaceHolder::client(IpAddr::from([198, 51, 100, no]))
+        PlaceHolder::client(IpAddr::from([198, 51, no, 1]))
     }
 
     fn fresh(secs: u64) -> Arc<PlaceMoves> {
@@ -311,7 +379,7 @@ mod tests {
         assert_eq!(places.taken(), 800);
         for other in 0..200 {
             let entered = places.enter(
-                PlaceHolder::client(IpAddr::from([192, 0, 2, other])),
+                PlaceHolder::client(IpAddr::from([192, 0, other, 2])),
                 fresh(2000),
                 0,
             );
@@ -356,17 +424,17 @@ mod tests {
         let proxy = PlaceHolder::many(IpAddr::from([127, 0, 0, 1]));
         let mut places = FairPlaces::new(10);
         for _ in 0..10 {
-            assert!(places.enter(proxy, fresh(0), ()).unwrap().lost.is_none());
+            assert!(places.enter(proxy, asked(0), ()).unwrap().lost.is_none());
         }
         assert!(
-            places.enter(client(1), fresh(1), ()).is_none(),
+            places.enter(client(1), fresh(29), ()).is_none(),
             "a single request takes nothing away"
         );
         assert_eq!((places.taken(), places.count(client(1))), (10, 0));
         let of = |address: &str| PlaceHolder::client(address.parse().unwrap());
         assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_eq!(of("::ffff:198.51.100.1"), client(1));
+        assert_eq!(of("::ffff:198.51.1.1"), client(1));
     }
 
     #[test]
@@ -399,15 +467,78 @@ mod tests {
             assert!(places.enter(client(2), fresh(20), ()).is_some(), "{max}");
         }
         let mut places = FairPlaces::new(1);
-        places.enter(client(1), fresh(0), ()).unwrap();
+        places.enter(client(1), asked(0), ()).unwrap();
         assert!(places.enter(client(2), fresh(29), ()).is_none());
         let entered = places.enter(client(2), fresh(30), ()).unwrap();
         assert_eq!(entered.lost, Some((client(1), ())));
-        // A single request of its own takes nothing away from it.
+    }
+
+    /// Enters a request whose bytes have come.
+    fn asked(secs: u64) -> Arc<PlaceMoves> {
+        let moves = fresh(secs);
+        moves.asked();
+        moves
+    }
+
+    #[test]
+    fn a_thousand_networks_of_one_site_shut_nobody_out() {
+        for base in ["2001:db8:7::", "203.0.113.0"] {
+            let base: IpAddr = base.parse().unwrap();
+            let stranger = |no: u64| match base {
+                IpAddr::V6(v6) => {
+                    IpAddr::from((v6.to_bits() + (u128::from(no) << 64)).to_be_bytes())
+                }
+                IpAddr::V4(v4) => IpAddr::from((v4.to_bits() + no as u32 % 256).to_be_bytes()),
+            };
+            let mut places = FairPlaces::new(256);
+            let strangers: Vec<_> = (0..256).map(|_| fresh(0)).collect();
+            for (no, moves) in (0..).zip(&strangers) {
+                places.enter(PlaceHolder::client(stranger(no)), moves.clone(), no);
+            }
+            for secs in 1..100 {
+                for moves in &strangers {
+                    moves.moved(2000, Duration::from_secs(secs));
+                }
+                let honest = PlaceHolder::client(IpAddr::from([192, 0, secs as u8, 2]));
+                let entered = places.enter(honest, asked(secs), 1000).unwrap();
+                assert!(entered.lost.unwrap().1 < 256, "{base}: a stranger goes");
+            }
+        }
+    }
+
+    #[test]
+    fn the_slowest_goes_when_none_is_free_whoever_it_is_and_who_waits_for_the_origin_is_not_slow() {
+        let mut places = FairPlaces::new(10);
+        let trickle: Vec<_> = (0..9).map(|_| fresh(0)).collect();
+        for (no, moves) in trickle.iter().enumerate() {
+            places.enter(client(no as u8), moves.clone(), no).unwrap();
+        }
+        let at = |ms| Duration::from_millis(ms);
+        let honest = asked(0);
+        places.enter(client(100), honest.clone(), 100).unwrap();
+        for second in 1..=20_u64 {
+            for moves in &trickle {
+                moves.moved(34, at(second * 1000));
+            }
+        }
+        for no in 101..110 {
+            let entered = places
+                .enter(client(no), asked(20), usize::from(no))
+                .unwrap();
+            assert!(
+                entered.lost.unwrap().1 < 9,
+                "who sends 34 bytes a second goes"
+            );
+        }
+        assert_eq!(places.count(client(100)), 1, "it waits for the origin");
+        assert!(
+            places.enter(client(120), asked(21), 120).is_none(),
+            "nobody is slow"
+        );
+        let many = PlaceHolder::many(IpAddr::from([127, 0, 0, 1]));
         let mut places = FairPlaces::new(1);
-        let proxy = PlaceHolder::many(IpAddr::from([127, 0, 0, 1]));
-        places.enter(proxy, fresh(0), ()).unwrap();
-        assert!(places.enter(client(2), fresh(900), ()).is_none());
+        places.enter(many, fresh(0), 0).unwrap();
+        assert!(places.enter(client(1), asked(2), 1).unwrap().lost.is_some());
     }
 
     #[derive(Clone, Debug)]
@@ -449,11 +580,14 @@ mod tests {
                         let count = |holder| held.iter().filter(|(place, ..)| place.holder == holder).count();
                         if let Some((loser, end)) = entered.lost {
                             prop_assert!(before + 1 > max - max.div_ceil(5));
-                            prop_assert!(end != at && matches!(loser, PlaceHolder::Client(_)));
-                            prop_assert!(count(loser) >= 2 || before == max);
-                            prop_assert!((0..5).all(|no| count(holder(no)) <= count(loser)));
+                            prop_assert!(end != at);
+                            let is_of_most = matches!(loser, PlaceHolder::Client(_)) && count(loser) >= 2;
+                            prop_assert!(is_of_most || before == max);
+                            prop_assert!(!is_of_most || (0..5).all(|no| count(holder(no)) <= count(loser)));
                             let gone = held.iter().position(|(.., its)| *its == end).unwrap();
-                            let slowest = held.iter().filter(|(place, ..)| place.holder == loser);
+                            let slowest = held.iter().filter(|(place, _, its)| {
+                                (place.holder == loser || !is_of_most) && *its != at
+                            });
                             let slowest = slowest.map(|(_, progress, _)| progress.moved_ms()).min();
                             prop_assert_eq!(Some(held[gone].1.moved_ms()), slowest);
                             held.remove(gone);

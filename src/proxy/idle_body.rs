@@ -136,6 +136,9 @@ impl<B> IdleBody<B> {
     /// which nothing may come. Once its answer has begun it is a stream, and any byte will do. Its
     /// bytes are progress of a place.
     pub(super) fn with_least_pace(self, place: PlaceProgress) -> Self {
+        if self.progress.has_ended() {
+            place.asked();
+        }
         let pace = Pace {
             place,
             bytes: 0,
@@ -181,6 +184,9 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             body.progress.piece();
             if frame.is_none() || body.inner.is_end_stream() {
                 body.progress.ended.store(true, Ordering::Relaxed);
+                if let Some(pace) = &body.pace {
+                    pace.place.asked();
+                }
             }
             return Poll::Ready(frame.map(|frame| {
                 frame.map_err(|error| {

@@ -73,6 +73,11 @@ impl PlaceProgress {
         self.progress.moved(bytes, self.began.elapsed());
     }
 
+    /// Notes that the whole of the request has come.
+    pub(super) fn asked(&self) {
+        self.progress.asked();
+    }
+
     /// Notes that the answer has begun.
     pub(super) fn answered(&self) {
         self.progress.answered();
@@ -243,7 +248,7 @@ impl SitePlaces {
         }
         Some(format!(
             "site {}: {address} holds {count} of {max} places at the origin. It is local or a proxy, and may stand for many \
-             clients, so none of them is ended to make room. If it is a proxy, name it in server.trusted_proxies \
+             clients, so only the slowest is ended to make room. If it is a proxy, name it in server.trusted_proxies \
              and let it send X-Forwarded-For. This is said once an hour at most",
             self.0.site,
         ))

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     catalog::Destination,
     clock::Clock,
-    feed::{lineage::GENERATION, page::DEGRADED, stamp::Stamp},
+    feed::{lineage::GENERATION, page::DEGRADED, stamp::Stamp, view::Deletions},
     hub::{client::CallbackClient, places::Place, signature},
     layers::Request,
     store::subscriptions::{CallbackTarget, Dialect, Told},
@@ -94,7 +94,7 @@ impl Deliver for CallbackWay {
 impl CallbackWay {
     fn question(&self, question: &Question, challenge: &str) -> Option<Request> {
         let lease = question.lease_secs.map(|secs| secs.to_string());
-        let methods = self.target.wishes.methods;
+        let wishes = &self.target.wishes;
         let is_renewal = if question.is_known { "true" } else { "false" };
         let is_of_lease = question.lease_secs.is_some();
         let mut params = vec![
@@ -102,18 +102,30 @@ impl CallbackWay {
             ("hub.topic", self.target.topic_as_sent.as_str()),
             ("hub.challenge", challenge),
         ];
-        let asked = (!methods.is_empty()).then(|| methods.names());
+        let methods = wishes.asked_methods();
+        let deletions = wishes.deletions.map(|wish| match wish {
+            Deletions::Announce => "announce",
+            Deletions::Omit => "omit",
+        });
+        let secs = |secs: Option<u64>| secs.map(|secs| secs.to_string());
+        let heartbeat = secs(wishes.heartbeat_secs);
+        let warning = secs(wishes.warning_secs);
+        let of_lease = |value: Option<&'_ str>| value.filter(|_| is_of_lease).map(str::to_owned);
         let more = [
-            ("hub.lease_seconds", lease.as_deref()),
-            ("hub.verify_token", self.target.verify_token.as_deref()),
-            ("hub.cursor", question.cursor.as_deref()),
-            ("hub.resubscribe", is_of_lease.then_some(is_renewal)),
-            ("hub.methods", asked.as_deref().filter(|_| is_of_lease)),
+            ("hub.lease_seconds", lease),
+            ("hub.verify_token", self.target.verify_token.clone()),
+            ("hub.cursor", question.cursor.clone()),
+            ("hub.resubscribe", of_lease(Some(is_renewal))),
+            // The callback learns of each wish that is made in its name.
+            ("hub.methods", of_lease(methods.as_deref())),
+            ("hub.deletions", of_lease(deletions)),
+            ("hub.heartbeat_seconds", of_lease(heartbeat.as_deref())),
+            ("hub.warning_seconds", of_lease(warning.as_deref())),
         ];
-        params.extend(
-            more.into_iter()
-                .filter_map(|(name, value)| Some((name, value?))),
-        );
+        let given = more
+            .iter()
+            .filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+        params.extend(given);
         self.get(&params)
     }
 

@@ -5,7 +5,7 @@ use super::answer::retry_after;
 use crate::{
     hub::admission::ClientNet,
     layers::{FetchError, error::Refused},
-    store::subscriptions::{Directive, Directives, Target},
+    store::subscriptions::{Directive, NamedMethods, Target},
 };
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -52,7 +52,7 @@ pub(in crate::hub) struct Question {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::hub) enum Verdict {
     /// The callback echoed the challenge, and named these methods that it takes.
-    Confirmed(Directives),
+    Confirmed(NamedMethods),
     /// It said no, once and for all.
     Refused(String),
     /// No usable answer now.
@@ -158,15 +158,24 @@ pub(super) fn judge(
 const METHODS: &str = "x-hub-methods";
 
 /// The methods that a callback names in its own words: what it takes in general (`Allow`), and what
-/// merely comes back of the question, is no such word.
-fn named_methods(answer: &Response<Bytes>) -> Directives {
+/// merely comes back of the question, is no such word. `override` and `explicit` beside them say how
+/// it wants them.
+fn named_methods(answer: &Response<Bytes>) -> NamedMethods {
     let lists = answer.headers().get_all(METHODS).into_iter();
     let words = lists
         .filter_map(|list| list.to_str().ok())
-        .flat_map(|list| list.split(','));
-    words
-        .filter_map(|word| Directive::named(word.trim()))
-        .collect()
+        .flat_map(|list| list.split(','))
+        .map(str::trim);
+    let mut named = NamedMethods::default();
+    for word in words {
+        match (word, Directive::named(word)) {
+            (_, Some(directive)) => named.directives = named.directives.with(directive),
+            ("override", None) => named.overrides_method = Some(true),
+            ("explicit", None) => named.overrides_method = Some(false),
+            _ => {}
+        }
+    }
+    named
 }
 
 /// The challenge and nothing else, but for one line end at the end, which many a framework adds

@@ -11,7 +11,7 @@ use crate::{
         roster::Standing,
         verify::{self, Answered},
     },
-    store::subscriptions::{Attempts, Directives, Intent, Lease, Pending, Progress, Start},
+    store::subscriptions::{Attempts, Intent, Lease, NamedMethods, Pending, Progress, Start},
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::time::Duration;
@@ -87,7 +87,7 @@ impl SubscriptionTask {
 
     /// The callback wants it: now, and not before, a new target and lease replace the old ones
     /// (HUB-6).
-    async fn confirmed(&mut self, sent_at: Stamp, named: Directives) {
+    async fn confirmed(&mut self, sent_at: Stamp, named: NamedMethods) {
         let Some(pending) = self.row.sub.pending.take() else {
             return;
         };
@@ -105,6 +105,9 @@ impl SubscriptionTask {
                 }
             }
             Intent::Subscribe { mut target, lease } => {
+                if self.row.sub.lease.is_some() {
+                    target.renewing(&self.row.sub.target);
+                }
                 target.note_named(named);
                 let acked = start(&self.row.progress, &pending.start);
                 let is_kept = acked == self.row.progress.acked;
@@ -187,7 +190,10 @@ fn question(row: &SubscriptionRow, client: ClientNet) -> Option<Question> {
         Intent::Refresh => ("subscribe", Some(row.sub.lease?.terms)),
         Intent::Unsubscribe { .. } => ("unsubscribe", None),
     };
-    let target = pending.intent.target().unwrap_or(&row.sub.target).clone();
+    let mut target = pending.intent.target().unwrap_or(&row.sub.target).clone();
+    if row.sub.lease.is_some() {
+        target.renewing(&row.sub.target);
+    }
     Some(Question {
         mode,
         topic: row.sub.topic.clone(),

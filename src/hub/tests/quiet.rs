@@ -284,6 +284,8 @@ async fn a_heartbeat_of_a_resource_is_its_bytes_again() {
     )
     .await;
     let wishes = [("hub.heartbeat_seconds", "60"), ("hub.methods", "override")];
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-methods", "PUT"));
     subscribe(&rig, "http://old.example/rss.xml", &wishes).await;
     let held = rig.head().await;
     rig.wait(61).await;

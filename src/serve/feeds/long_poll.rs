@@ -1,7 +1,7 @@
 //! Which requests are held, how many at once, and for how long; not what wakes them.
 
+use super::waiter_table::{NoPlace, WaiterTable, take_one};
 use crate::{
-    client_net::client_net,
     feed::record::FeedNo,
     locks::lock,
     render::Query,
@@ -10,12 +10,11 @@ use crate::{
 use http::Method;
 use std::{
     collections::HashMap,
-    hash::Hash,
     net::IpAddr,
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 /// Seconds that a request is held when it does not say: below the usual idle limit of proxies, 60 s
 /// (SF-42).
@@ -25,38 +24,37 @@ pub(super) const TIMEOUT_SECS: u64 = 55;
 /// reckoned.
 const HOLD_MAX: Duration = Duration::from_secs(86_400);
 
-/// Number of places that are taken for each client, or for each feed.
-type Taken<K> = Arc<Mutex<HashMap<K, usize>>>;
+/// Number of places that are taken for each feed.
+type OfFeeds = Arc<Mutex<HashMap<FeedNo, usize>>>;
+
+/// The places by client, with what ends a request that gives way.
+type Places = Arc<Mutex<WaiterTable<CancellationToken>>>;
 
 /// Room for requests that are held, and for streams of events.
 #[derive(Clone, Debug)]
 pub struct Waiters {
-    free: Arc<Semaphore>,
-    places_max: usize,
-    per_client_max: usize,
-    taken: Taken<IpAddr>,
-    of_feeds: Taken<FeedNo>,
+    places: Places,
+    of_feeds: OfFeeds,
     timeout_max: Duration,
 }
 
 /// A place of one request; dropping it gives it back.
 #[derive(Debug)]
 pub(crate) struct WaiterPlace {
-    _place: OwnedSemaphorePermit,
-    client: Option<(IpAddr, Taken<IpAddr>)>,
-    feed: (FeedNo, Taken<FeedNo>),
+    no: u64,
+    places: Places,
+    /// Cancelled once the request is to give way to another client.
+    gives_way: CancellationToken,
+    feed: (FeedNo, OfFeeds),
 }
 
 impl Waiters {
     /// Room for as many as are configured.
     pub fn new(config: &Config) -> Self {
-        let places_max = config.waiters_max.min(Semaphore::MAX_PERMITS);
         let timeout_max = Duration::from_secs(config.timeout_max_secs);
+        let table = WaiterTable::new(config.waiters_max, config.waiters_per_client_max);
         Self {
-            free: Arc::new(Semaphore::new(places_max)),
-            places_max,
-            per_client_max: config.waiters_per_client_max,
-            taken: Arc::default(),
+            places: Arc::new(Mutex::new(table)),
             of_feeds: Arc::default(),
             timeout_max: timeout_max.min(HOLD_MAX),
         }
@@ -72,7 +70,6 @@ impl Waiters {
         (asked && method != Method::HEAD && !timeout.is_zero()).then_some(timeout)
     }
 
-    // Decides: How many requests may wait?
     /// A place for one request of a client for a feed, or for one stream of its events. Requests of
     /// this machine count in all only: a proxy in front of us sends those of everybody.
     pub(super) fn enter(
@@ -80,23 +77,20 @@ impl Waiters {
         client: Option<IpAddr>,
         feed: FeedNo,
     ) -> Result<WaiterPlace, Refusal> {
-        let place = self.free.clone().try_acquire_owned();
-        let place = place.map_err(|_| Refusal::busy())?;
-        let client = client.map(client_net);
-        let client = client.filter(|client| !client.is_loopback());
-        if let Some(client) = client {
-            let mut taken = lock(&self.taken);
-            let count = taken.entry(client).or_default();
-            if *count >= self.per_client_max {
-                return Err(Refusal::too_many(self.per_client_max));
-            }
-            *count += 1;
+        let gives_way = CancellationToken::new();
+        let entered = lock(&self.places).enter(client, gives_way.clone());
+        let entered = entered.map_err(|none| match none {
+            NoPlace::Full => Refusal::busy(),
+            NoPlace::Share(max) => Refusal::too_many(max),
+        })?;
+        if let Some(other) = entered.gives_way {
+            other.cancel();
         }
-        let client = client.map(|client| (client, self.taken.clone()));
         *lock(&self.of_feeds).entry(feed).or_default() += 1;
         Ok(WaiterPlace {
-            _place: place,
-            client,
+            no: entered.no,
+            places: self.places.clone(),
+            gives_way,
             feed: (feed, self.of_feeds.clone()),
         })
     }
@@ -113,28 +107,22 @@ impl Waiters {
 
     /// Requests held now, and streams of events.
     pub fn held(&self) -> usize {
-        self.places_max - self.free.available_permits()
+        lock(&self.places).taken()
+    }
+}
+
+impl WaiterPlace {
+    /// Cancelled once the request is to give way to another client: it is answered at once.
+    pub(super) fn gives_way(&self) -> &CancellationToken {
+        &self.gives_way
     }
 }
 
 impl Drop for WaiterPlace {
     fn drop(&mut self) {
         let (feed, of_feeds) = &self.feed;
-        give_back(feed, of_feeds);
-        if let Some((client, taken)) = &self.client {
-            give_back(client, taken);
-        }
-    }
-}
-
-/// Counts one place less for a client or a feed, and keeps nothing of one that has none.
-fn give_back<K: Hash + Eq>(key: &K, taken: &Mutex<HashMap<K, usize>>) {
-    let mut taken = lock(taken);
-    if let Some(count) = taken.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            taken.remove(key);
-        }
+        take_one(&mut lock(of_feeds), *feed);
+        lock(&self.places).leave(self.no);
     }
 }
 
@@ -210,11 +198,7 @@ mod tests {
         drop(held);
         assert!(places.enter(from("192.0.2.1"), FEED).is_ok());
         drop(others);
-        assert_eq!(
-            (places.held(), lock(&places.taken).len()),
-            (0, 0),
-            "nothing is kept of who has gone"
-        );
+        assert_eq!(places.held(), 0);
         assert!(lock(&places.of_feeds).is_empty());
     }
 

@@ -173,7 +173,7 @@ async fn read_or_hold(
     };
     let deadline = Instant::now() + timeout;
     let client = context.client(asked.request);
-    let _place = match context.waiters.enter(client, feed.named) {
+    let place = match context.waiters.enter(client, feed.named) {
         Ok(place) => place,
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
@@ -193,6 +193,7 @@ async fn read_or_hold(
     tokio::select! {
         body = &mut held => return Ok(body?),
         () = context.until_not_admitted(&asked.caller) => stop.cancel(),
+        () = place.gives_way().cancelled() => stop.cancel(),
     }
     Ok(held.await?)
 }
