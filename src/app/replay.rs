@@ -615,6 +615,7 @@ fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched
         headers: Box::new(HeaderMap::from_iter(headers)),
         base_url: url,
         resource: came.and_then(|came| came.under.resource.clone()),
+        address: came.and_then(|came| came.under.address.clone()),
         memory: None,
         coverage: match came {
             Some(came) if came.is_part => Coverage::Delta,

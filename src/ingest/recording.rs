@@ -53,6 +53,9 @@ pub struct RecordedSettings {
     pub public_url: Option<String>,
     /// The URL that names the document, where that is wanted as it is instead of as a feed.
     pub resource: Option<String>,
+    /// Its public address, where that is another one; recordings of older versions lack it.
+    #[serde(default)]
+    pub address: Option<String>,
     /// True when the document was read although it was the last one again.
     pub is_reread: bool,
 }
@@ -425,6 +428,7 @@ mod tests {
             base_url: "http://blog.example/rss.xml".into(),
             memory: None,
             resource: None,
+            address: None,
             coverage: Coverage::Conditional,
         }
     }

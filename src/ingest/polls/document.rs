@@ -169,8 +169,9 @@ impl Poll<'_> {
         );
         let document = Arc::clone(fetched);
         let was_feed = self.state.health.good_at.is_some();
+        let read_at = self.answered_at;
         compute(move || {
-            let sliced = Sliced::new(&document, last_body, was_feed)?;
+            let sliced = Sliced::new(&document, last_body, was_feed, read_at)?;
             Ok(sliced.map(|sliced| {
                 let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &document);
                 if repeat == Repeat::Unchanged {
@@ -195,6 +196,7 @@ impl Poll<'_> {
             deletions: Some(self.feed.deletions),
             public_url: self.feed.public_url().map(Url::to_string),
             resource: fetched.resource.clone(),
+            address: fetched.address.clone(),
             is_reread: self.wants_document,
         };
         compute(move || {
