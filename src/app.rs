@@ -319,7 +319,7 @@ impl Starting {
         let workplace = Workplace::default();
         let reloader = Reloader::new(ReloadParts {
             source: self.source,
-            started_with: wiring.config.clone(),
+            started_with: wiring.config.clone().listening_at(self.listening.bound()),
             gate: wiring.gate.clone(),
             store: store.clone(),
             notify: wiring.notify.clone(),

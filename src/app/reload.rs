@@ -209,6 +209,10 @@ impl Reloader {
         for feed in &config.feed {
             let found = feed.platform_problem(&profiles);
             problems.extend(found.map(|problem| problem.within(&format!("feed.{}", feed.name))));
+            // The sockets that are bound are known now. What is registered already goes on.
+            if !names.contains(&feed.name) {
+                problems.extend(parts.started_with.own_urls_of(feed));
+            }
         }
         if !problems.is_empty() {
             let file = source.file.clone();

@@ -635,7 +635,13 @@ fn what_is_allowed_but_risky_is_warned_of() {
         "http://127.0.0.1:8080/rss",
         "http://localhost:8080/feeds/a",
     ] {
-        check(&format!("{public}{}", feed(us, "")), &["feed.blog.url: "]);
+        let text = format!("{public}{}", feed(us, ""));
+        let refused = Config::parse("x", &text).unwrap_err().to_string();
+        assert!(refused.contains("feed.blog.url: found"), "{refused}");
+        assert!(
+            refused.contains("everfeed itself answers there"),
+            "{refused}"
+        );
     }
     check(
         &format!("{public}{}", feed("https://feeds.example/feeds/a.atom", "")),
@@ -1187,9 +1193,134 @@ fn no_listener_of_ours_is_the_origin_of_a_site() {
         for port in [8079, 8080] {
             let refused = read(&format!("{host}:{port}")).unwrap_err().to_string();
             assert!(refused.contains("everfeed itself listens"), "{refused}");
+            assert!(refused.contains("origin"), "{refused}");
         }
         read(&format!("{host}:8081")).unwrap();
     }
+}
+
+#[test]
+fn no_url_of_ours_is_a_webhook_or_an_alias_and_a_page_of_a_site_may_be() {
+    let server = "[server]\nlisten = \"127.0.0.1:8080\"\nadmin_listen = \"127.0.0.1:8079\"\n\
+                  public_url = \"https://feeds.example/\"\nformer_public_urls = [\"https://old.example/\"]\n";
+    let blog = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:9000/rss\"\n";
+    let site = "[[site]]\nhost = \"blog.example\"\norigin = \"http://127.0.0.1:9000\"\n";
+    let read = |more: &str, alias: &str, hook: &str| {
+        let text = format!(
+            "{server}{blog}aliases = [{alias:?}]\n{more}[[webhook]]\nurl = {hook:?}\nfeed = \"blog\"\n\
+             secret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n"
+        );
+        Config::parse("x", &text).map_err(|error| error.to_string())
+    };
+    let (alias, hook) = ("https://blog.example/rss", "http://127.0.0.1:9000/hook");
+    for more in ["", site] {
+        read(more, alias, hook).unwrap();
+        for ours in [
+            "http://127.0.0.1:8079/",
+            "http://localhost:8079/feeds/blog",
+            "http://[::ffff:127.0.0.1]:8080/feeds/blog",
+            "http://0.0.0.0:8080/hub",
+            "https://feeds.example/feeds/blog.json",
+            "https://FEEDS.example./hub",
+            "http://old.example/feeds/blog",
+        ] {
+            let refused = read(more, alias, ours).unwrap_err();
+            assert!(
+                refused.contains("webhook[0].url: found a URL of our own"),
+                "{refused}"
+            );
+            assert!(refused.contains("line "), "{refused}");
+            let refused = read(more, ours, hook).unwrap_err();
+            assert!(refused.contains("feed.blog.aliases: found"), "{refused}");
+        }
+    }
+    // The old server behind us may take calls.
+    let page = "http://127.0.0.1:8080/wp-json/hook";
+    read(site, "http://blog.example/rss", page).unwrap();
+    assert!(
+        read("", alias, page)
+            .unwrap_err()
+            .contains("webhook[0].url")
+    );
+}
+
+/// Every key of the reference that holds a URL, with a text around the URL.
+#[test]
+fn control_characters_in_a_url_are_refused_at_every_key_that_takes_one() {
+    // A parser of URLs would take them out, or drop them at the ends.
+    let controls = [
+        "\\n", "\\r\\n", "\\t", "\\u0000", "\\u0001", "\\u001F", "\\u007F", "\\u0085",
+    ];
+    let tables = |key: &str, value: &str| -> Option<String> {
+        let (table, name) = key.rsplit_once('.')?;
+        let feed = "[[feed]]\nname = \"blog\"\n";
+        Some(match table {
+            "feed" if name == "url" => format!("{feed}url = {value}\n"),
+            "feed" => format!("{feed}url = \"http://x.example/\"\n{name} = {value}\n"),
+            "site" => format!("[[site]]\n{name} = {value}\n"),
+            "webhook" => format!(
+                "[[webhook]]\nfeed = \"blog\"\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n{name} = {value}\n{feed}url = \"http://x.example/\"\n"
+            ),
+            "server" | "server.tls.acme" | "upstream" | "hub" => {
+                format!("[{table}]\n{name} = {value}\n{feed}url = \"http://x.example/\"\n")
+            }
+            _ => return None,
+        })
+    };
+    let keys = [
+        ("server.public_url", false),
+        ("server.former_public_urls", true),
+        ("server.tls.acme.directory", false),
+        ("upstream.contact_url", false),
+        ("hub.on_behalf", true),
+        ("feed.url", false),
+        ("feed.aliases", true),
+        ("site.origin", false),
+        ("webhook.url", false),
+    ];
+    for (key, is_list) in keys {
+        for control in controls {
+            for url in [
+                format!("{control}http://a.example/"),
+                format!("http://a.exa{control}mple/"),
+                format!("http://a.example/x{control}y"),
+                format!("http://a.example/{control}"),
+                format!("ht{control}tp://a.example/"),
+            ] {
+                let value = match is_list {
+                    true => format!("[\"{url}\"]"),
+                    false => format!("\"{url}\""),
+                };
+                let text = tables(key, &value).unwrap();
+                let refused = Config::parse("x", &text).unwrap_err().to_string();
+                assert!(
+                    !refused.contains(|c: char| c.is_control() && c != '\n'),
+                    "{refused:?}"
+                );
+                let name = key.rsplit('.').next().unwrap();
+                assert!(refused.contains(name), "{key} {url}: {refused}");
+            }
+        }
+    }
+    // The environment is another door.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.toml");
+    std::fs::write(
+        &file,
+        "[[feed]]\nname = \"blog\"\nurl = \"http://a.example/\"\n",
+    )
+    .unwrap();
+    let load = |value: &str| {
+        let variable = ("EVERFEED__FEED__blog__URL".to_owned(), value.to_owned());
+        Config::load(&file, [variable]).map_err(|error| error.to_string())
+    };
+    assert!(
+        load("http://b.example/\n")
+            .unwrap_err()
+            .contains("control characters")
+    );
+    assert!(load("http://b.exam\tple/").is_err());
+    load("http://b.example/").unwrap();
 }
 
 #[test]

@@ -306,6 +306,22 @@ impl Filter {
         }
     }
 
+    // Decides: Which changed items does a view show as having left it?
+    /// True for an item that a view in this order shows as having left it, if this filter does not
+    /// show it: one that was changed. What it was before is not kept. Where deletions alone are
+    /// shown, only an item that was gone before can have been there; any other edit is no news.
+    pub fn shows_as_left(&self, item: &Item, order: Order) -> bool {
+        if order != Order::MODIFIED || item.modified <= item.created {
+            return false;
+        }
+        match self {
+            Self::Terms(terms) if terms.deletion == Deletion::Only => {
+                !terms.are_of_content() && item.was_gone()
+            }
+            _ => true,
+        }
+    }
+
     // Decides: Which items does a filter show?
     /// True when it shows an item of this feed.
     pub fn shows(&self, item: &Item, feed: &FeedRecord) -> bool {
@@ -339,7 +355,7 @@ impl FilterTerms {
         match self.deletion {
             Deletion::Any => {}
             Deletion::No | Deletion::Untold if item.is_gone() => return false,
-            Deletion::Only if !item.is_gone() => return false,
+            Deletion::Only if !item.is_deleted() => return false,
             Deletion::No | Deletion::Untold | Deletion::Only => {}
         }
         let Some(entry) = item.entry() else {
@@ -396,12 +412,6 @@ impl ItemWords {
     fn of(&self, entry: &Entry) -> &FoldedWords {
         self.0.get_or_init(|| words_of(entry))
     }
-}
-
-/// True for an item that a view in this order shows as having left it, if its filter does not show
-/// it: one that was changed. What it was before is not kept.
-pub fn is_shown_as_left(item: &Item, order: Order) -> bool {
-    order == Order::MODIFIED && item.modified > item.created
 }
 
 // Decides: What becomes of a changed item that is not in a view?

@@ -7,6 +7,7 @@ use crate::{
     feed::{position::Position, view::Deletions},
     layers::public_address::is_public,
     secret::Secret,
+    setting::holds_controls,
     store::subscriptions::{Algo, Directive, Directives, PushWishes},
 };
 use http::StatusCode;
@@ -541,6 +542,9 @@ fn check_topic(name: &'static str, text: &str) -> Result<(), RefusedForm> {
 }
 
 fn absolute(name: &'static str, text: &str) -> Result<Url, RefusedForm> {
+    if holds_controls(text) {
+        return Err(bad(name, "contains control characters"));
+    }
     let url = Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

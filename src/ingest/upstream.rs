@@ -237,7 +237,10 @@ impl Upstream {
             .and_then(|url| authority_of(&url));
         let content_type = text(&parts.headers, CONTENT_TYPE);
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
-        let resource = (feed.format == DocumentFormat::Resource).then(|| resource_url(&feed.url));
+        let is_resource = feed.format == DocumentFormat::Resource;
+        let resource = is_resource.then(|| resource_url(&feed.url));
+        let address = feed.reader_url().filter(|_| is_resource);
+        let address = address.map(Url::to_string);
         let whole = Coverage::of_whole(answer.conditional);
         let memory = parts.extensions.get::<BodyMemory>().cloned();
         let fetched = |answer, coverage| {
@@ -250,6 +253,7 @@ impl Upstream {
                 headers,
                 base_url,
                 resource,
+                address,
                 coverage,
                 memory,
             })

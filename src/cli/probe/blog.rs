@@ -15,6 +15,7 @@ use crate::{
     },
     config::Config,
     secret::masked,
+    setting::holds_controls,
 };
 use everfeed_adapters::{
     NotAFeed, SlicedDocument, feeds_of_page, links_of_page, platforms::Platforms, slice,
@@ -52,6 +53,12 @@ pub(in crate::cli) struct BlogFeed {
 
 /// The URL that somebody gave, also without a scheme.
 pub(in crate::cli) fn address(text: &str) -> Result<Url, Trouble> {
+    if holds_controls(text) {
+        return Err(Trouble::misused(format!(
+            "{} holds control characters. Give a URL on one line, without any",
+            tame(&masked(text))
+        )));
+    }
     let text = text.trim();
     let whole = if text.contains("://") {
         text.to_owned()

@@ -176,8 +176,9 @@ impl Poll<'_> {
         let is_lasting = |since| self.answered_at.secs_since(since) >= ALWAYS_CUT_SECS;
         // A first document has no longer one before it.
         let is_always_cut = state.body.is_none() || state.broken_since.is_some_and(is_lasting);
+        let read_at = self.answered_at;
         compute(move || {
-            let sliced = Sliced::new(&document, last_body, was_feed)?;
+            let sliced = Sliced::new(&document, last_body, was_feed, read_at)?;
             Ok(sliced.map(|mut sliced| {
                 if is_always_cut {
                     sliced = sliced.always_cut(document.coverage);
@@ -205,6 +206,7 @@ impl Poll<'_> {
             deletions: Some(self.feed.deletions),
             public_url: self.feed.public_url().map(Url::to_string),
             resource: fetched.resource.clone(),
+            address: fetched.address.clone(),
             is_reread: self.wants_document,
         };
         compute(move || {
