@@ -3,7 +3,7 @@
 use super::Config;
 use crate::{
     acme::AcmeSettings,
-    catalog::{Destination, FeedSettings, SiteSettings},
+    catalog::{Destination, FeedSettings, ListedPath, SiteSettings},
     edge::listen_address::ListenAddress,
     layers::is_near,
     serve,
@@ -283,7 +283,7 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
             ));
         }
     }
-    for path in site.feeds.listed() {
+    for ListedPath { path, .. } in site.feeds.listed() {
         let name = site.private_feed_at(&config.site, no, path, public_url, &config.feed);
         if let Some(name) = name {
             found.push(format!(
