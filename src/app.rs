@@ -59,6 +59,8 @@ mod beside_store;
 
 mod removed;
 
+mod move_questions;
+
 pub mod registry;
 
 mod registry_desk;
@@ -98,6 +100,7 @@ pub mod site_addresses;
 
 pub use accepted_url::accept_url;
 pub use beside_store::{BesideStore, LookedAt, moved_line};
+pub use move_questions::{LeftAddress, MoveQuestion, NewFeed};
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
 
@@ -303,6 +306,8 @@ impl Starting {
         let Config { site, server, .. } = &wiring.config;
         let duty = nodes::first_duty(store.nodes());
         catalog::join_found(&*store, site, &server.public_url, &mut feeds).await?;
+        let asked = move_questions::move_questions(&*store, &wiring.config, &feeds, &self.names);
+        move_questions::tell(&asked.await?);
         let (registered, unknown) = match duty {
             Duty::Working => {
                 let registered = catalog::register(&*store, feeds, progress).await?;

@@ -431,7 +431,7 @@ pub(super) fn list<'a>(
     for feed in feeds.by_ref().take(PAGE_FEEDS_MAX) {
         let source = if names.sound.contains(&feed.name) {
             "registry"
-        } else if feed.is_called_by_site() {
+        } else if feed.is_given_by_site() {
             "site"
         } else {
             "file"

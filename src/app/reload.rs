@@ -4,6 +4,7 @@
 use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
+    move_questions::{self, LeftAddress, MoveQuestion, move_questions},
     registry::{self, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_feeds},
     status::{ConfigStatus, ReloadStatus, now},
@@ -78,6 +79,10 @@ pub struct ReloadReport {
     pub waiting: Vec<String>,
     /// Feeds with items whose URL has changed.
     pub moved: Vec<String>,
+    /// Feeds of sites that may have moved.
+    pub questions: Vec<MoveQuestion>,
+    /// Addresses that feeds of sites leave at the next start.
+    pub left: Vec<LeftAddress>,
 }
 
 /// A reload that was refused; the configuration before it is wholly in force.
@@ -220,6 +225,7 @@ impl Reloader {
         }
         super::tell_warnings(&config.warnings());
         let waiting = waiting_for_restart(&parts.started_with, &config);
+        let (questions, left) = self.asked_of_sites(&config, &names).await;
         let mut feeds = config.registered();
         let Config { site, server, .. } = &parts.started_with;
         if (&config.site, &config.server.public_url) != (site, &server.public_url) {
@@ -244,7 +250,27 @@ impl Reloader {
             changes,
             waiting,
             moved,
+            questions,
+            left,
         })
+    }
+
+    /// Questions about the feeds of sites, which are in force from the next start on. A configuration
+    /// that would not start is told of by `check`.
+    async fn asked_of_sites(
+        &self,
+        config: &Config,
+        names: &RegistryNames,
+    ) -> (Vec<MoveQuestion>, Vec<LeftAddress>) {
+        let parts = &self.parts;
+        if config.site.is_empty() || !config.store.is_same_store(&parts.started_with.store) {
+            return Default::default();
+        }
+        let Ok(beside) = BesideStore::of(&*parts.store, config, names).await else {
+            return Default::default();
+        };
+        move_questions::tell(&beside.questions);
+        (beside.questions, beside.left)
     }
 
     /// Reads the file again and holds it against the store, as the next start would; takes nothing
@@ -386,6 +412,8 @@ impl Reloader {
             .collect();
         self.join_found(&mut feeds).await?;
         let names = (**running.registry()).clone();
+        let asked = move_questions(&*parts.store, &parts.started_with, &feeds, &names).await;
+        move_questions::tell(&asked.map_err(ReloadRefused::Store)?);
         self.put_in_force(feeds, names, self.putting())
             .await
             .map(drop)
@@ -530,6 +558,12 @@ impl fmt::Display for ReloadReport {
         }
         for feed in &self.moved {
             writeln!(f, "{}", moved_line(feed))?;
+        }
+        for question in &self.questions {
+            writeln!(f, "question {question}")?;
+        }
+        for left in &self.left {
+            writeln!(f, "left     {left}")?;
         }
         if self.changes.is_empty() {
             writeln!(f, "no feed changed")?;

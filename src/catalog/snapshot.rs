@@ -89,22 +89,13 @@ impl CatalogSnapshot {
             }
             snapshot.by_no.insert(feed.no, feed.clone());
             if let Some(place) = &feed.settings.legacy {
-                snapshot
-                    .by_place
-                    .entry(place.site)
-                    .or_default()
-                    .insert(place.path.clone(), feed.no);
-                if feed.settings.is_private() {
-                    let spelling = PathSpelling::of(&place.path);
-                    snapshot
-                        .guarded
-                        .entry(place.site)
-                        .or_default()
-                        .push((spelling, feed.no));
-                }
+                let paths = snapshot.by_place.entry(place.site).or_default();
+                paths.insert(place.path.clone(), feed.no);
+                snapshot.guard(place.site, &place.path, &feed);
             }
             snapshot.feeds.insert(feed.settings.name.clone(), feed);
         }
+        snapshot.place_former();
         // The URL that is polled goes before another feed's public name.
         for feed in snapshot.feeds.values() {
             for alias in &feed.settings.aliases {
@@ -120,6 +111,30 @@ impl CatalogSnapshot {
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
         snapshot.withdrawn_nos = snapshot.withdrawn.values().copied().collect();
         snapshot
+    }
+
+    /// Places feeds at the addresses that they had before, where no feed has them now.
+    fn place_former(&mut self) {
+        let feeds: Vec<Arc<RegisteredFeed>> = self.feeds.values().cloned().collect();
+        for feed in feeds {
+            let place = feed.settings.legacy.iter();
+            for former in place.flat_map(|place| &place.former) {
+                let Some(site) = former.site else { continue };
+                let paths = self.by_place.entry(site).or_default();
+                if !paths.contains_key(&former.path) {
+                    paths.insert(former.path.clone(), feed.no);
+                    self.guard(site, &former.path, &feed);
+                }
+            }
+        }
+    }
+
+    /// Guards the path of a feed at a site, if not everybody may read it.
+    fn guard(&mut self, site: usize, path: &str, feed: &RegisteredFeed) {
+        if feed.settings.is_private() {
+            let guarded = self.guarded.entry(site).or_default();
+            guarded.push((PathSpelling::of(path), feed.no));
+        }
     }
 
     /// The same snapshot, some feeds of which are from the registry.
@@ -278,12 +293,15 @@ impl CatalogSnapshot {
         (settings.is_resource() && settings.legacy.is_none()).then_some(feed)
     }
 
-    /// The feed of a site that readers know by this URL, by http and https alike.
+    /// The feed of a site that readers know, or knew, by this URL, by http and https alike.
     pub fn by_legacy_url(&self, url: &str) -> Option<&Arc<RegisteredFeed>> {
         let known = |url: &str| {
             let feed = self.feed_no(self.by_origin(url)?)?;
             let place = feed.settings.legacy.as_ref()?;
-            (normal(place.url.as_str()) == normal(url)).then_some(feed)
+            let mut addresses = place.urls().map(|address| normal(address.as_str()));
+            addresses
+                .any(|address| address == normal(url))
+                .then_some(feed)
         };
         known(url).or_else(|| known(&in_other_scheme(url)?))
     }

@@ -50,12 +50,27 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
             feed.id_namespace = Some(namespace.clone());
         }
     }
-    print!("{}", config.summary(file));
+    let (questions, left) = (&looked.beside.questions, &looked.beside.left);
+    let summary = config.summary(file);
+    // A configuration that would begin a feed without its items is not called good.
+    match summary.split_once('\n') {
+        Some((_, rest)) if !questions.is_empty() => {
+            println!("{}: asks whether a feed has moved", file.display());
+            for question in questions {
+                println!("  question    {question}");
+            }
+            print!("{rest}");
+        }
+        _ => print!("{summary}"),
+    }
     for line in address_lines(&config, &looked.feeds) {
         println!("{line}");
     }
     for feed in &looked.beside.moved {
         println!("  ids         {}", moved_line(feed));
+    }
+    for left in left {
+        println!("  left        {left}");
     }
     let registered = looked.beside.registered.len();
     if registered > 0 {
@@ -70,7 +85,14 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     if let Some(error) = trouble {
         println!("  store       was not looked at: {error:#}");
     }
-    Ok(())
+    match questions.len() {
+        0 => Ok(()),
+        open => Err(CheckRefused(format!(
+            "{}: unanswered questions about feeds that may have moved: {open}; see above",
+            file.display()
+        ))
+        .into()),
+    }
 }
 
 /// Names of feeds that the file does not name: those that are kept, and those of the registry; none where the store cannot be looked at.

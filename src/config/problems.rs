@@ -280,15 +280,27 @@ pub(super) fn of_listed_feeds(
     reading: &mut ConfigReading<'_>,
 ) {
     for (no, (key, site)) in sites.iter().enumerate() {
-        let is_there = |path: &str| {
-            let places = feeds.iter().filter_map(|(_, feed)| feed.legacy.as_ref());
-            places
-                .into_iter()
-                .any(|place| place.site == no && place.path == path)
+        let feed_at = |path: &str| {
+            let is_there = |feed: &&FeedSettings| {
+                let place = feed.legacy.as_ref();
+                place.is_some_and(|place| place.site == no && place.path == path)
+            };
+            feeds.iter().map(|(_, feed)| feed).find(is_there)
         };
-        if let Some(path) = site.feeds.listed().iter().find(|path| !is_there(path)) {
-            let wanted = "another feed has its name. Give it its own [[feed]], with its url and another name";
+        for listed in site.feeds.listed() {
+            let path = &listed.path;
+            let wanted = match (feed_at(path), &listed.name) {
+                (None, _) => format!(
+                    "another feed has its name. Give it a name of its own: {{ path = \"{path}\", name = \"NAME\" }}"
+                ),
+                (Some(feed), Some(name)) if feed.name != *name => format!(
+                    "the feed `{}` has this url, and is named by its own table. Leave `name` out here",
+                    feed.name
+                ),
+                _ => continue,
+            };
             reading.refuse(&format!("{key}.feeds"), quoted(path), wanted);
+            break;
         }
     }
 }
@@ -323,7 +335,8 @@ pub(super) fn of_feeds(
                 .is_some_and(|(_, site)| site.access.is_private())
         });
         if let Some(place) = place.filter(|_| !is_of_site) {
-            let wanted = if !SiteSettings::can_be_private(&place.path) {
+            let mut paths = place.paths();
+            let wanted = if !paths.all(SiteSettings::can_be_private) {
                 Some(
                     "a private feed of a [[site]] cannot be at a query. The old server may serve the feed under other \
                      spellings of it. Take it out of site.feeds, and let the old server refuse it",

@@ -1420,3 +1420,95 @@ fn members_of_a_group_and_feeds_of_webhooks_are_judged_one_by_one() {
         &["feed.b.id_namespace: found \"group:g\"; the ids of a group"],
     );
 }
+
+#[test]
+fn a_feed_of_a_site_has_the_name_that_it_is_given_and_its_own() {
+    let site = |feeds: &str| {
+        format!(
+            "[[site]]\nhost = \"blog.example\"\norigin = \"http://127.0.0.1:8081\"\nfeeds = [{feeds}]\n"
+        )
+    };
+    let names = |text: &str| {
+        let config = Config::parse("ever.toml", text).unwrap_or_else(|error| panic!("{error}"));
+        let names = config.feed.iter().map(|feed| feed.name.clone());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let named = "{ path = \"/new.xml\", name = \"blog-rss-xml\" }";
+    assert_eq!(
+        names(&site("\"/a.xml\", { path = \"/b.xml\" }")),
+        "blog-a-xml blog-b-xml"
+    );
+    assert_eq!(names(&site(named)), "blog-rss-xml");
+    // The same feed as a table of its own.
+    let table = "[[feed]]\nname = \"blog-rss-xml\"\nurl = \"http://127.0.0.1:8081/new.xml\"\n";
+    assert_eq!(names(&(site(named) + table)), "blog-rss-xml");
+
+    let check = |text: String, parts: &[&str]| {
+        let told = error(&text);
+        for part in parts {
+            assert!(told.contains(part), "{part} is not in {told}");
+        }
+    };
+    for wrong in [
+        "{ path = \"/a\", nme = \"x\" }",
+        "{ name = \"x\" }",
+        "{ path = \"/a\", name = 5 }",
+        "{ path = \"a\", name = \"x\" }",
+        "5",
+    ] {
+        check(site(wrong), &["site[0].feeds", "name = "]);
+    }
+    for name in ["", "Blog", "-x", "a/b", "a b"] {
+        let feeds = format!("{{ path = \"/a\", name = \"{name}\" }}");
+        check(site(&feeds), &["site[0].feeds.name", "lower-case"]);
+    }
+    let second = "the second feed with this name";
+    let twice = "{ path = \"/a\", name = \"x\" }, { path = \"/b\", name = \"x\" }";
+    check(site(twice), &[second, "site[0].feeds"]);
+    check(site(&format!("\"/rss.xml\", {named}")), &[second]);
+    check(
+        site(&format!("{named}, \"/rss.xml\"")),
+        &["another feed has its name", "name = \"NAME\""],
+    );
+    let elsewhere = table.replace("8081/new.xml", "9/other.xml");
+    check(site(named) + &elsewhere, &[second]);
+    check(
+        site(named) + &table.replace("blog-rss-xml", "other"),
+        &["`other`", "Leave `name` out"],
+    );
+    let group = "[[group]]\nname = \"blog-rss-xml\"\nmembers = [\"blog-rss-xml\"]\n";
+    check(site(named) + group, &["group.blog-rss-xml"]);
+    check(
+        site("\"/a\", { path = \"/a\", name = \"x\" }"),
+        &["listed twice"],
+    );
+
+    let former = |addresses: &str| {
+        site(&format!(
+            "{{ path = \"/a\", name = \"x\", former = [{addresses}] }}, \"/b\""
+        ))
+    };
+    assert_eq!(
+        names(&former("\"/c\", \"https://old.example/d?e=1\"")),
+        "x blog-b"
+    );
+    let many = vec!["\"/c\""; 17].join(", ");
+    for wrong in [
+        "\"c\"",
+        "\"/a\"",
+        "\"/b\"",
+        "\"ftp://x/\"",
+        "\"https://u:p@x/\"",
+        "\"https://x/#y\"",
+        &many,
+    ] {
+        check(former(wrong), &["site[0].feeds", "former = "]);
+    }
+    let both = "{ path = \"/a\", former = [\"/c\"] }, { path = \"/b\", former = [\"/c\"] }";
+    check(site(both), &["two feeds cannot have had one address"]);
+    let private = former("\"/?feed=rss2\"") + "access = \"private\"\n";
+    check(
+        private,
+        &["site[0].feeds", "a feed at a query cannot be private"],
+    );
+}

@@ -3,7 +3,7 @@
 use super::Config;
 use crate::{
     acme::AcmeSettings,
-    catalog::{Destination, FeedSettings, SiteSettings},
+    catalog::{Destination, FeedSettings, ListedPath, SiteSettings},
     edge::{listen_address::ListenAddress, reached::named_address},
     layers::is_near,
     serve,
@@ -277,7 +277,7 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config, own: &OwnAddresses) 
             ));
         }
     }
-    for path in site.feeds.listed() {
+    for ListedPath { path, .. } in site.feeds.listed() {
         let name = site.private_feed_at(&config.site, no, path, public_url, &config.feed);
         if let Some(name) = name {
             found.push(format!(

@@ -15,6 +15,7 @@ mod import;
 mod init;
 mod kill;
 mod mirrors;
+mod moved;
 mod nodes;
 mod operator;
 mod ping;

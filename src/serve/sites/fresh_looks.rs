@@ -47,7 +47,7 @@ mod tests {
                 ..SiteSettings::new(Url::parse(origin).unwrap())
             };
             let (public, mut feeds) = (Url::parse("http://blog.example/").unwrap(), Vec::new());
-            SiteSettings::join(&[site], 0, &["/feed.xml".to_owned()], &public, &mut feeds);
+            SiteSettings::join(&[site], 0, &["/feed.xml".into()], &public, &mut feeds);
             assert_eq!(fresh_secs(&feeds[0]), expect, "{origin}");
         };
         check("http://127.0.0.1:8081", None, 60);
