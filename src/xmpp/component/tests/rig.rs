@@ -446,6 +446,22 @@ impl Server {
         sending.await.expect("the component reads").unwrap();
     }
 
+    /// Sends while it reads, as a server does; what came by then is kept.
+    pub(super) async fn send_reading(&mut self, text: &str) {
+        let (mut reader, mut writer) = tokio::io::split(&mut self.pipe);
+        let sending = writer.write_all(text.as_bytes());
+        tokio::pin!(sending);
+        let mut bytes = vec![0; 64 << 10];
+        loop {
+            tokio::select! {
+                sent = &mut sending => return sent.unwrap(),
+                read = reader.read(&mut bytes) => {
+                    self.buffer.extend_from_slice(&bytes[..read.unwrap()]);
+                }
+            }
+        }
+    }
+
     async fn frame(&mut self) -> Frame {
         loop {
             let mut unread = &self.buffer[..];
@@ -514,6 +530,11 @@ impl Server {
             && timeout(Duration::from_secs(1), self.next_new())
                 .await
                 .is_err()
+    }
+
+    /// Bytes that came and are not read.
+    pub(super) fn unread_bytes(&self) -> usize {
+        self.buffer.len()
     }
 
     /// The end of the stream, as the component says it.
