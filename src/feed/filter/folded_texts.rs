@@ -50,6 +50,7 @@ fn folded(texts: &[&Text]) -> FoldedWords {
     for text in texts {
         words.add(text);
     }
+    words.shrink();
     words
 }
 

@@ -410,13 +410,13 @@ async fn redirects_of_archives_count_and_the_walk_ends_at_its_limit() {
         assert!(of_walk.len() <= 30, "{redirects_max}: {asked:?}");
         assert!(of_walk.len() > 20, "{redirects_max}: {asked:?}");
         let record = house.store.feed(feed.no).await.unwrap();
-        assert_eq!(
-            record.completeness.history.to_string(),
-            "partial (its archives take more than 30 requests)",
-            "{redirects_max}"
-        );
         running.stop().await;
+        record.completeness.history.to_string()
     };
-    check(3).await;
-    check(100).await;
+    assert_eq!(
+        check(3).await,
+        "partial (its archives take more than 30 requests)"
+    );
+    // A request that is redirected without end is sent again on another day.
+    assert!(check(100).await.contains("more than 5 redirects"));
 }
