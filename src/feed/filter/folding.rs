@@ -168,7 +168,7 @@ const fn expanded_bytes(c: char) -> usize {
         '\u{FDFA}' => 33,
         '\u{FDFB}' => 15,
         // Korean words in brackets.
-        '\u{321D}' | '\u{321E}' => 20,
+        '\u{321D}' | '\u{321E}' | '\u{327C}' => 20,
         // Katakana words in a square.
         '\u{3300}'..='\u{3357}' => 18,
         _ => 0,
@@ -378,7 +378,7 @@ mod tests {
             ("\u{3315}", "キログラム"),
         ] {
             let flood = long.repeat(100_000);
-            let folded = words(TextKind::Plain, &format!("{flood} behind it"));
+            let folded = words(TextKind::Plain, &format!("{long} {flood} behind it"));
             assert!(folded.weight_bytes() < 3 * flood.len(), "{long}");
             assert!(
                 folded.hold(&phrase("behind it")) && folded.hold(&phrase(word)),
