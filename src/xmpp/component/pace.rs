@@ -39,6 +39,9 @@ const REMEMBERED_MAX: usize = 10_000;
 
 /// Bytes that an answer counts for from its beginning, before they are known.
 const ANSWER_BYTES_MIN: f64 = 65_536.0;
+/// Bytes of the latest answers to a client at most: with the time in which they are forgotten, 32 MiB
+/// at once, and then about 2 MiB a second.
+const CLIENT_BYTES_MAX: f64 = 33_554_432.0;
 /// Seconds in which half of the bytes that were sent to a client are forgotten.
 const HALF_FORGOTTEN_SECS: f64 = 10.0;
 
@@ -79,7 +82,9 @@ impl Flow {
         if !self.addresses.admits(address.as_str(), now) {
             return false;
         }
-        if self.clients.admits(&client_of(address), now) {
+        let client = client_of(address);
+        let is_fed = self.load(address, now).bytes >= CLIENT_BYTES_MAX;
+        if !is_fed && self.clients.admits(&client, now) {
             return true;
         }
         self.addresses.ended(address.as_str());
@@ -142,8 +147,7 @@ impl Paces {
     fn admits(&mut self, name: &str, now: Instant) -> bool {
         let share = self.share;
         if self.of.len() >= REMEMBERED_MAX && !self.of.contains_key(name) {
-            self.of
-                .retain(|_, pace| pace.under_way > 0 || pace.filled(share, now) < share.burst);
+            self.of.retain(|_, pace| !pace.is_at_rest(share, now));
             if self.of.len() >= REMEMBERED_MAX {
                 self.of.retain(|_, pace| pace.under_way > 0);
             }
@@ -180,6 +184,12 @@ impl Pace {
     fn filled(&self, share: Share, now: Instant) -> f64 {
         let secs = now.saturating_duration_since(self.at).as_secs_f64();
         (self.left + secs * share.per_sec).min(share.burst)
+    }
+
+    /// True if nothing is lost when it is forgotten.
+    fn is_at_rest(&self, share: Share, now: Instant) -> bool {
+        let is_full = self.filled(share, now) >= share.burst;
+        self.under_way == 0 && is_full && self.spent(now) < ANSWER_BYTES_MIN
     }
 
     fn spent(&self, now: Instant) -> f64 {

@@ -397,6 +397,10 @@ pub(super) struct Server {
     pipe: DuplexStream,
     frames: FrameReader,
     buffer: Vec<u8>,
+    /// Bytes of the buffer that are read.
+    read: usize,
+    /// Bytes that were read before those of the buffer.
+    passed: usize,
     came: VecDeque<Element>,
 }
 
@@ -406,6 +410,8 @@ impl Server {
             pipe,
             frames: FrameReader::new(),
             buffer: Vec::new(),
+            read: 0,
+            passed: 0,
             came: VecDeque::new(),
         }
     }
@@ -464,10 +470,15 @@ impl Server {
 
     async fn frame(&mut self) -> Frame {
         loop {
-            let mut unread = &self.buffer[..];
+            let mut unread = &self.buffer[self.read..];
             let frame = self.frames.next(&mut unread).expect("well-formed stanzas");
             let left = unread.len();
-            self.buffer.drain(..self.buffer.len() - left);
+            self.read = self.buffer.len() - left;
+            if left == 0 {
+                self.passed += self.read;
+                self.buffer.clear();
+                self.read = 0;
+            }
             if let Some(frame) = frame {
                 return frame;
             }
@@ -532,9 +543,9 @@ impl Server {
                 .is_err()
     }
 
-    /// Bytes that came and are not read.
-    pub(super) fn unread_bytes(&self) -> usize {
-        self.buffer.len()
+    /// Bytes that came, and how many of them are read.
+    pub(super) fn came_and_read(&self) -> (usize, usize) {
+        (self.passed + self.buffer.len(), self.passed + self.read)
     }
 
     /// The end of the stream, as the component says it.
