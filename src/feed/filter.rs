@@ -22,6 +22,8 @@ use url::form_urlencoded;
 
 mod folding;
 
+mod folded_texts;
+
 pub mod index_terms;
 
 pub mod changed_items;
@@ -406,11 +408,11 @@ impl FilterTerms {
 
 /// The words of one item, folded when a filter asks for them first.
 #[derive(Debug, Default)]
-struct ItemWords(OnceLock<FoldedWords>);
+struct ItemWords(OnceLock<Arc<FoldedWords>>);
 
 impl ItemWords {
     fn of(&self, entry: &Entry) -> &FoldedWords {
-        self.0.get_or_init(|| words_of(entry))
+        self.0.get_or_init(|| folded_texts::words_of(entry))
     }
 }
 
@@ -430,20 +432,6 @@ pub fn left_view(item: &Item) -> Item {
         publisher_id,
         ..item.clone()
     }
-}
-
-/// The words of the title and the texts of an entry.
-fn words_of(entry: &Entry) -> FoldedWords {
-    let mut words = FoldedWords::default();
-    let texts = [
-        entry.title.as_ref(),
-        entry.summary.as_ref(),
-        entry.content.as_ref().map(|body| &body.text),
-    ];
-    for text in texts.into_iter().flatten() {
-        words.add(text);
-    }
-    words
 }
 
 /// True for a file that documents name: not one whose URL leads nowhere known, or would run
@@ -467,13 +455,11 @@ fn is_by(entry: &Entry, feed: &FeedRecord, author: &str) -> bool {
 }
 
 fn is_tagged(entry: &Entry, category: &str) -> bool {
-    entry.categories.iter().any(|tag| {
-        folded(&tag.term) == category
-            || tag
-                .label
-                .as_ref()
-                .is_some_and(|label| folded(label) == category)
-    })
+    let is_it = |name: &String| folded(name) == category;
+    entry
+        .categories
+        .iter()
+        .any(|tag| is_it(&tag.term) || tag.label.as_ref().is_some_and(is_it))
 }
 
 /// True for an entry in a language of the range (RFC 4647 section 3.3.1).

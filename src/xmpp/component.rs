@@ -46,6 +46,7 @@ mod stanza_error;
 mod stream;
 mod subscribers;
 mod supervisor;
+mod waiting_requests;
 
 #[cfg(test)]
 mod tests;
