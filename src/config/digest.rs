@@ -59,7 +59,7 @@ mod tests {
         let group = "[[group]]\nname = \"all\"\nfeeds = [\"blog\"]\n";
         for other in [
             file("", &feed.replace("blog", "other")),
-            file("", &format!("{feed}title = \"Another\"\n")),
+            file("", &feed.replace("o.example", "p.example")),
             file("", &format!("{feed}{group}")),
             file("", &format!("[hub]\nlease_max_secs = 2000000\n{feed}")),
         ] {
