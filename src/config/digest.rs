@@ -56,7 +56,7 @@ mod tests {
         let one = file("listen = \"127.0.0.1:8080\"\n", feed);
         assert_eq!(one.len(), 64);
         assert_eq!(one, file("listen = \"127.0.0.1:9090\"\n", feed));
-        let group = "[[group]]\nname = \"all\"\nfeeds = [\"blog\"]\n";
+        let group = "[[group]]\nname = \"all\"\nmembers = [\"blog\"]\n";
         for other in [
             file("", &feed.replace("blog", "other")),
             file("", &feed.replace("o.example", "p.example")),

@@ -44,6 +44,10 @@ impl Agreement {
         if works && is_due {
             self.looked = Some(Instant::now());
             // A database that is away is told elsewhere.
+            if let Ok(None) = nodes.withdrawn().await {
+                // It was told in an epoch before this one.
+                self.withdrawn_of = Weak::new();
+            }
             if let Ok(status) = nodes.status().await {
                 let files = status.differing_files();
                 self.log(status.missing_feeds().into_iter().chain(files).collect());

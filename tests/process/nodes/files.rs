@@ -39,7 +39,7 @@ async fn a_feed_or_group_just_added_is_not_gone_at_nodes_that_are_not_reloaded()
     };
     let before = place(works).read("everfeed.toml");
     let more = feed("new", &publisher.url("/new.xml"), "")
-        + "[[group]]\nname = \"all\"\nfeeds = [\"blog\", \"new\"]\n";
+        + "[[group]]\nname = \"all\"\nmembers = [\"blog\", \"new\"]\n";
     write(works, &more);
     for name in ["new", "all"] {
         let target = format!("/feeds/{name}.json");
