@@ -54,6 +54,8 @@ async fn a_feed_or_group_just_added_is_not_gone_at_nodes_that_are_not_reloaded()
     let told = async |no: usize, words: &[&str]| {
         let is_told = async || {
             let status = place(no).run(EVERFEED, &["status"]).all();
+            // Lines are broken anywhere.
+            let status = status.split_whitespace().collect::<Vec<_>>().join(" ");
             words.iter().all(|word| status.contains(word))
         };
         place(no).until("status tells it", is_told).await;
