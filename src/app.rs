@@ -57,6 +57,8 @@ mod accepted_url;
 
 mod beside_store;
 
+mod beside_worker;
+
 mod removed;
 
 pub mod registry;
@@ -131,7 +133,7 @@ impl App {
         source: Option<ConfigSource>,
     ) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
-        let digest = nodes::digest(&config);
+        let digest = beside_worker::digest(&config);
         let file = source.as_ref().map(|source| &*source.file);
         if config.lacks_feeds() && config.store.is_missing_file() {
             // No registry can have them.
@@ -322,7 +324,7 @@ impl Starting {
         let registered = registered.with_registry(self.names);
         let beside = match duty {
             Duty::Working => BesideWorker::default(),
-            Duty::Following => nodes::beside_worker(&*store, &registered, &unknown).await?,
+            Duty::Following => beside_worker::of_feeds(&*store, &registered, &unknown).await?,
         };
         let mut removed = removed::removed_feeds(&*store, &registered).await?;
         removed.retain(|feed| !beside.has(&feed.name));

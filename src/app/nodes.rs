@@ -10,8 +10,7 @@ use super::{
     workplace::Workplace,
 };
 use crate::{
-    catalog::{self, BesideWorker, CatalogSnapshot, FeedSettings},
-    config::Config,
+    catalog::{self, CatalogSnapshot, FeedSettings},
     edge::body,
     serve::{
         self,
@@ -96,28 +95,6 @@ pub(super) async fn registered_elsewhere(
             return Ok((known, unknown));
         }
         sleep(REGISTERED_EVERY).await;
-    }
-}
-
-/// The differences of the feeds that this process follows from those of the process that works.
-pub(super) async fn beside_worker(
-    store: &dyn Store,
-    snapshot: &CatalogSnapshot,
-    unknown: &[FeedSettings],
-) -> Result<BesideWorker, StoreError> {
-    let Some(nodes) = store.nodes() else {
-        return Ok(BesideWorker::default());
-    };
-    let withdrawn = nodes.withdrawn().await?;
-    let awaited = unknown.iter().map(|feed| feed.name.as_str());
-    Ok(BesideWorker::of(snapshot, awaited, withdrawn.as_deref()))
-}
-
-/// Digest of what all nodes have to agree on; empty for a store that one process has alone.
-pub(super) fn digest(config: &Config) -> String {
-    match config.store.url {
-        Some(_) => config.shared_digest(),
-        None => String::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
-    nodes,
+    beside_worker,
     registry::{self, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_feeds},
     status::{ConfigStatus, ReloadStatus, now},
@@ -277,7 +277,7 @@ impl Reloader {
         };
         let registered = registry::registered(&*self.parts.store, &self.entry_reader()).await;
         let registered = registered.map_err(ReloadRefused::Store)?;
-        let digest = nodes::digest(&config);
+        let digest = beside_worker::digest(&config);
         let config = config.with_registered(&registered, &file)?;
         Ok((config, registered.names, digest))
     }
@@ -421,7 +421,7 @@ impl Reloader {
         let snapshot = match by {
             PuttingBy::Registering => snapshot,
             PuttingBy::Following => {
-                let beside = nodes::beside_worker(&*parts.store, &snapshot, &unknown).await;
+                let beside = beside_worker::of_feeds(&*parts.store, &snapshot, &unknown).await;
                 snapshot.with_beside_worker(beside.map_err(ReloadRefused::Store)?)
             }
         };

@@ -162,7 +162,7 @@ impl NodesStatus {
             let (name, works) = (&node.name, &worker.name);
             if only_here.total > 0 {
                 told.push(format!(
-                    "nodes: {works} polls and pushes, and its file lacks {} that {name} has: {only_here}. Nobody polls them. \
+                    "nodes: {works} polls and pushes, and its file lacks {} that {name} has: {only_here}. They are not polled. \
                      {SAME_FILE}",
                     only_here.counted()
                 ));
@@ -192,7 +192,7 @@ impl NodesStatus {
             return None;
         }
         Some(format!(
-            "nodes: the configuration files differ: that of {} from that of {}, which polls and pushes. {SAME_FILE}",
+            "nodes: the configuration file of {} differs from the file of {}, which polls and pushes. {SAME_FILE}",
             others.join(", "),
             worker.name
         ))
@@ -551,7 +551,11 @@ mod tests {
                 .contains("one polls and pushes, and its file lacks 1 feed that three has: old.")
         );
         assert!(feeds[1].contains("three lacks 2 feeds that one polls: new, newer."));
-        assert!(files.unwrap().contains("that of three from that of one"));
+        assert!(
+            files
+                .unwrap()
+                .contains("file of three differs from the file of one")
+        );
         // Those that are gone, of another version, or silent about it are not compared.
         let gone = NodeStatus {
             silent_secs: 60,

@@ -63,11 +63,7 @@ async fn a_feed_or_group_just_added_is_not_gone_at_nodes_that_are_not_reloaded()
     for no in 0..NODES {
         told(
             no,
-            &[
-                "lacks 2 feeds that",
-                "all, new",
-                "the configuration files differ",
-            ],
+            &["lacks 2 feeds that", "all, new", "differs from the file of"],
         )
         .await;
     }
@@ -83,7 +79,7 @@ async fn a_feed_or_group_just_added_is_not_gone_at_nodes_that_are_not_reloaded()
     place(last).answers("/feeds/lost.json", 503).await;
     told(
         works,
-        &["its file lacks 1 feed that", "lost. Nobody polls them"],
+        &["its file lacks 1 feed that", "lost. They are not polled"],
     )
     .await;
     place(works)
