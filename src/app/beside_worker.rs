@@ -18,7 +18,7 @@ pub(super) async fn of_feeds(
     };
     let withdrawn = nodes.withdrawn().await?;
     let awaited = unknown.iter().map(|feed| feed.name.as_str());
-    Ok(BesideWorker::of(snapshot, awaited, withdrawn.as_deref()))
+    Ok(snapshot.compared(awaited, withdrawn.as_deref()))
 }
 
 /// Digest of what all nodes have to agree on; empty for a store that one process has alone.

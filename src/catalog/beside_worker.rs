@@ -1,7 +1,6 @@
 //! The feeds of a process that follows beside those of the process that works: of two files one may
 //! have feeds that the other lacks. Not how the other one tells them.
 
-use super::CatalogSnapshot;
 use crate::feed::record::FeedNo;
 use std::collections::{BTreeSet, HashSet};
 
@@ -20,24 +19,22 @@ pub struct BesideWorker {
 }
 
 impl BesideWorker {
-    /// Compares a snapshot with what the process that works told: the feeds of the store that it does
-    /// not serve. `awaited` are feeds of this process that the store does not know.
+    /// Compares the feeds that this process serves and those that the store remembers beside them with
+    /// what the process that works told: the feeds of the store that it does not serve. `awaited` are
+    /// feeds of this process that the store does not know.
     pub fn of<'a>(
-        snapshot: &CatalogSnapshot,
+        served: impl IntoIterator<Item = (&'a str, FeedNo)>,
+        remembered: impl IntoIterator<Item = (&'a str, FeedNo)>,
         awaited: impl IntoIterator<Item = &'a str>,
         withdrawn: Option<&[FeedNo]>,
     ) -> Self {
         let awaited: BTreeSet<String> = awaited.into_iter().map(str::to_owned).collect();
         let there: HashSet<FeedNo> = withdrawn.unwrap_or_default().iter().copied().collect();
-        let registry = snapshot.registry();
-        let lacking = snapshot
-            .all_withdrawn()
-            .filter(|(name, no)| !there.contains(no) && !registry.contains(name))
-            .map(|(name, _)| name.to_owned());
-        let only_here = snapshot.feeds().filter(|feed| there.contains(&feed.no));
-        let only_here = only_here.map(|feed| feed.settings.name.clone());
+        let lacking = remembered.into_iter().filter(|(_, no)| !there.contains(no));
+        let only_here = served.into_iter().filter(|(_, no)| there.contains(no));
+        let only_here = only_here.map(|(name, _)| name.to_owned());
         Self {
-            lacking: lacking.collect(),
+            lacking: lacking.map(|(name, _)| name.to_owned()).collect(),
             only_here: only_here.chain(awaited.iter().cloned()).collect(),
             awaited,
             is_known: withdrawn.is_some(),
@@ -66,24 +63,14 @@ impl BesideWorker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{FeedSettings, RegisteredFeed};
-    use url::Url;
 
-    fn snapshot(served: &[(&str, u32)], remembered: &[(&str, u32)]) -> CatalogSnapshot {
-        let feed = |(name, no): &(&str, u32)| {
-            let url = Url::parse(&format!("http://x/{name}")).unwrap();
-            RegisteredFeed::new(FeedNo(*no), FeedSettings::new(*name, url))
-        };
-        let remembered = remembered
-            .iter()
-            .map(|(name, no)| ((*name).into(), FeedNo(*no)));
-        CatalogSnapshot::new(served.iter().map(feed), remembered)
-    }
+    const SERVED: [(&str, FeedNo); 2] = [("blog", FeedNo(1)), ("old", FeedNo(2))];
+    const REMEMBERED: [(&str, FeedNo); 2] = [("new", FeedNo(3)), ("gone", FeedNo(4))];
 
     #[test]
     fn a_feed_is_gone_only_where_the_process_that_works_lacks_it_too() {
-        let here = snapshot(&[("blog", 1), ("old", 2)], &[("new", 3), ("gone", 4)]);
-        let beside = BesideWorker::of(&here, ["coming"], Some(&[FeedNo(2), FeedNo(4)]));
+        let withdrawn = [FeedNo(2), FeedNo(4)];
+        let beside = BesideWorker::of(SERVED, REMEMBERED, ["coming"], Some(&withdrawn));
         let has = ["blog", "new", "gone", "coming", "never"].map(|name| beside.has(name));
         assert_eq!(has, [false, true, false, true, false]);
         assert_eq!(beside.lacking().collect::<Vec<_>>(), ["new"]);
@@ -92,8 +79,7 @@ mod tests {
 
     #[test]
     fn nothing_is_gone_while_the_process_that_works_has_told_nothing() {
-        let here = snapshot(&[("blog", 1)], &[("gone", 4)]);
-        let beside = BesideWorker::of(&here, [], None);
+        let beside = BesideWorker::of(SERVED, REMEMBERED, [], None);
         assert!(beside.has("gone"));
         assert_eq!(beside.lacking().count(), 0, "nobody is blamed for it");
         assert!(!BesideWorker::default().has("gone"), "one that works knows");

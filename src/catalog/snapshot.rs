@@ -141,6 +141,21 @@ impl CatalogSnapshot {
         }
     }
 
+    /// Compares the snapshot with what the process that works told: the feeds of the store that it
+    /// does not serve. `awaited` are feeds of this process that the store does not know.
+    pub fn compared<'a>(
+        &'a self,
+        awaited: impl IntoIterator<Item = &'a str>,
+        withdrawn: Option<&[FeedNo]>,
+    ) -> BesideWorker {
+        let served = self
+            .feeds()
+            .map(|feed| (feed.settings.name.as_str(), feed.no));
+        let remembered = self.all_withdrawn();
+        let remembered = remembered.filter(|(name, _)| !self.registry.contains(name));
+        BesideWorker::of(served, remembered, awaited, withdrawn)
+    }
+
     /// The differences from the snapshot of the process that works.
     pub fn beside_worker(&self) -> &BesideWorker {
         &self.beside_worker

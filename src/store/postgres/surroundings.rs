@@ -15,13 +15,7 @@ const ROOT_SINCE: i64 = 4;
 pub(super) fn look(session: &DatabaseSession) -> Result<DatabaseSurroundings, StoreError> {
     // Advisory locks are of a database: a role that may connect can hold those by which nodes agree on
     // the one that works. It needs no right on any table.
-    let asked = "SELECT a.grantee = 0, CASE WHEN a.grantee = 0 THEN '' \
-                 ELSE pg_get_userbyid(a.grantee)::text END \
-                 FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a \
-                 WHERE d.datname = current_database() AND a.privilege_type = 'CONNECT' \
-                 AND a.grantee <> d.datdba \
-                 AND a.grantee <> (SELECT r.oid FROM pg_roles r WHERE r.rolname = current_user) \
-                 ORDER BY 2";
+    let asked = include_str!("surroundings/connect.sql");
     let mut found = DatabaseSurroundings::default();
     for row in session.rows(SqlStatement::new(asked))? {
         if column(&row, 0)? {
