@@ -15,6 +15,8 @@ mod snapshot;
 
 mod changes;
 
+mod beside_worker;
+
 mod namespaces;
 
 mod register;
@@ -32,6 +34,7 @@ pub(crate) mod testing;
 
 mod destination;
 
+pub use beside_worker::BesideWorker;
 pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub(crate) use destination::Destination;
 pub use namespaces::namespaces;

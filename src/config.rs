@@ -22,6 +22,7 @@ use std::{
 use typed::{ConfigReading, LackingFeed};
 use url::Url;
 
+mod digest;
 mod source;
 
 mod config_text;

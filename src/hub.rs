@@ -5,7 +5,7 @@
 use crate::{
     auth::PrincipalId,
     catalog::{CatalogSnapshot, PathSpelling, ReadGate, topic_at},
-    clock::Clock,
+    clock::{Clock, SettledClock},
     feed::{
         cursor::Toc,
         filter::Filter,
@@ -81,6 +81,7 @@ use acknowledgements::Acknowledgements;
 use admission::{Admission, ClientNet};
 use client::CallbackClient;
 use endpoint::Subject;
+use next_step::Times;
 use places::Places;
 use push::Push;
 use question_budget::QuestionBudget;
@@ -288,6 +289,8 @@ struct Shared {
     readers: Arc<Readers>,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    /// The same, for what ends for good.
+    settled: SettledClock,
     client: CallbackClient,
     gate: ReadGate,
     /// Requests to callbacks at once.
@@ -316,6 +319,7 @@ impl Hub {
             readers: parts.readers,
             acknowledgements: Acknowledgements::new(parts.store.clone()),
             store: parts.store,
+            settled: SettledClock::new(parts.clock.clone()),
             clock: parts.clock,
             client,
             gate: parts.gate,
@@ -449,6 +453,15 @@ impl Shared {
         let at_site = place.map(|place| place.former_topics(topic));
         let below_roots = self.readers.site().former_spellings(topic);
         below_roots.chain(at_site.unwrap_or_default()).collect()
+    }
+
+    /// The present time, and that by which something may end.
+    fn times(&self) -> Times {
+        let look = self.settled.look();
+        Times {
+            now: Stamp::from_micros(look.now_us),
+            settled: Stamp::from_micros(look.settled_us),
+        }
     }
 
     /// The subscription of an address to a topic, under the present spelling of that or a former one.

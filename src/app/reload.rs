@@ -4,6 +4,7 @@
 use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
+    beside_worker,
     move_questions::{self, LeftAddress, MoveQuestion, move_questions},
     registry::{self, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_feeds},
@@ -39,6 +40,8 @@ pub(super) struct Reloader {
     /// Feeds of the file that the store does not know yet, where another process has to register
     /// them.
     unknown: Mutex<Vec<FeedSettings>>,
+    /// Digest of what all nodes have to agree on, of the file in force.
+    digest: Mutex<String>,
 }
 
 /// The turn to change what is in force.
@@ -159,15 +162,23 @@ impl Reloader {
             turn: tokio::sync::Mutex::default(),
             status: Mutex::new(status),
             unknown: Mutex::default(),
+            digest: Mutex::default(),
         }
     }
 
-    /// The same, of a file with feeds that the store does not know yet.
-    pub(super) fn not_knowing(self, unknown: Vec<FeedSettings>) -> Self {
+    /// The same, of a file with this digest and with feeds that the store does not know yet.
+    pub(super) fn of_file(self, digest: String, unknown: Vec<FeedSettings>) -> Self {
         Self {
             unknown: Mutex::new(unknown),
+            digest: Mutex::new(digest),
             ..self
         }
+    }
+
+    /// Digest of what all nodes have to agree on, of the file in force; empty where there is one
+    /// node.
+    pub(super) fn digest(&self) -> String {
+        lock(&self.digest).clone()
     }
 
     /// State of the configuration, for the operator.
@@ -207,7 +218,7 @@ impl Reloader {
     async fn take_in(&self) -> Result<ReloadReport, ReloadRefused> {
         let parts = &self.parts;
         let source = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?;
-        let (config, names) = self.load().await?;
+        let (config, names, digest) = self.load().await?;
         // The profiles in force are those of the start.
         let profiles = parts.started_with.platforms.profiles();
         let mut problems = Vec::new();
@@ -236,6 +247,7 @@ impl Reloader {
         self.join_found(&mut feeds).await?;
         registry::tell_unread(&names);
         let changes = self.put_in_force(feeds, names, self.putting()).await?;
+        *lock(&self.digest) = digest;
         let mut moved = Vec::new();
         for change in &changes.changed {
             if !change.keys.iter().any(|key| key == "url") {
@@ -276,7 +288,7 @@ impl Reloader {
     /// Reads the file again and holds it against the store, as the next start would; takes nothing
     /// in. `None` where that start would open another store.
     pub(super) async fn check(&self) -> Result<Option<BesideStore>, ReloadRefused> {
-        let (config, names) = self.load().await?;
+        let (config, names, _) = self.load().await?;
         if !config.store.is_same_store(&self.parts.started_with.store) {
             return Ok(None);
         }
@@ -285,8 +297,8 @@ impl Reloader {
     }
 
     /// Reads files: the configuration, and the folder of profiles. The feeds of the registry are
-    /// among those of the configuration; their names are told, too.
-    async fn load(&self) -> Result<(Config, RegistryNames), ReloadRefused> {
+    /// among those of the configuration; their names are told, too, and the digest of the file.
+    async fn load(&self) -> Result<(Config, RegistryNames, String), ReloadRefused> {
         let source = self.parts.source.clone().ok_or(ReloadRefused::NoFile)?;
         let file = source.file.clone();
         let config = match tokio::task::spawn_blocking(move || source.load()).await {
@@ -295,8 +307,9 @@ impl Reloader {
         };
         let registered = registry::registered(&*self.parts.store, &self.entry_reader()).await;
         let registered = registered.map_err(ReloadRefused::Store)?;
+        let digest = beside_worker::digest(&config);
         let config = config.with_registered(&registered, &file)?;
-        Ok((config, registered.names))
+        Ok((config, registered.names, digest))
     }
 
     /// The reader of entries of the registry.
@@ -437,10 +450,19 @@ impl Reloader {
         }
         .map_err(ReloadRefused::of_store)?;
         let snapshot = snapshot.with_registry(names);
+        let snapshot = match by {
+            PuttingBy::Registering => snapshot,
+            PuttingBy::Following => {
+                let beside = beside_worker::of_feeds(&*parts.store, &snapshot, &unknown).await;
+                snapshot.with_beside_worker(beside.map_err(ReloadRefused::Store)?)
+            }
+        };
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
         let removed = removed_feeds(&*parts.store, &snapshot).await;
         let mut removed = removed.map_err(ReloadRefused::Store)?;
-        removed.retain(|feed| changes.has_removed(&feed.name));
+        removed.retain(|feed| {
+            changes.has_removed(&feed.name) && !snapshot.beside_worker().has(&feed.name)
+        });
         removed::tell(&removed);
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         let added = changes.added.iter().map(|feed| feed.no);

@@ -1,7 +1,7 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    FeedSettings, NamedFeeds, PrivatePlaces, RegistryNames,
+    BesideWorker, FeedSettings, NamedFeeds, PrivatePlaces, RegistryNames,
     settings::shown_by,
     spelling::{PathRelation, PathSpelling},
 };
@@ -71,6 +71,7 @@ pub struct CatalogSnapshot {
     parts: HashMap<FeedNo, Vec<(Filter, FeedNo)>>,
     private: PrivatePlaces,
     registry: Arc<RegistryNames>,
+    beside_worker: Arc<BesideWorker>,
 }
 
 impl CatalogSnapshot {
@@ -142,6 +143,37 @@ impl CatalogSnapshot {
     pub fn with_registry(self, registry: impl Into<Arc<RegistryNames>>) -> Self {
         let registry = registry.into();
         Self { registry, ..self }
+    }
+
+    /// The same snapshot in a process that follows, with its differences from that of the process
+    /// that works.
+    #[must_use]
+    pub fn with_beside_worker(self, beside_worker: impl Into<Arc<BesideWorker>>) -> Self {
+        let beside_worker = beside_worker.into();
+        Self {
+            beside_worker,
+            ..self
+        }
+    }
+
+    /// Compares the snapshot with what the process that works told: the feeds of the store that it
+    /// does not serve. `awaited` are feeds of this process that the store does not know.
+    pub fn compared<'a>(
+        &'a self,
+        awaited: impl IntoIterator<Item = &'a str>,
+        withdrawn: Option<&[FeedNo]>,
+    ) -> BesideWorker {
+        let served = self
+            .feeds()
+            .map(|feed| (feed.settings.name.as_str(), feed.no));
+        let remembered = self.all_withdrawn();
+        let remembered = remembered.filter(|(name, _)| !self.registry.contains(name));
+        BesideWorker::of(served, remembered, awaited, withdrawn)
+    }
+
+    /// The differences from the snapshot of the process that works.
+    pub fn beside_worker(&self) -> &BesideWorker {
+        &self.beside_worker
     }
 
     /// The entries of the registry.

@@ -45,6 +45,12 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
             (looked, Some(error))
         }
     };
+    let warnings = match app::database_warnings(&config).await {
+        Ok(warnings) => warnings,
+        Err(error) if is_refused_at_start(&error) => return Err(error),
+        // The look at the store tells the same.
+        Err(_) => Vec::new(),
+    };
     for feed in &mut config.feed {
         if let Some(namespace) = looked.beside.namespaces.get(&feed.name) {
             feed.id_namespace = Some(namespace.clone());
@@ -81,6 +87,9 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     }
     for feed in &looked.kept {
         println!("  kept        {feed}");
+    }
+    for warning in warnings {
+        println!("  database    {warning}");
     }
     if let Some(error) = trouble {
         println!("  store       was not looked at: {error:#}");

@@ -66,7 +66,7 @@ struct Sheet {
 
 /// The processes on the store, in a sentence.
 fn nodes_line(nodes: &NodesStatus) -> String {
-    const SILENT_SECS: u64 = 10;
+    const SILENT_SECS: u64 = NodesStatus::SILENT_SECS;
     let heard = |node: &&NodeStatus| node.silent_secs < SILENT_SECS;
     // One that was started again has a new place.
     let is_replaced = |node: &NodeStatus| {
@@ -159,6 +159,8 @@ impl Sheet {
         }
         if let Some(nodes) = &first.nodes {
             notes.push(nodes_line(nodes));
+            broken.extend(nodes.missing_feeds().iter().map(|told| tame(told)));
+            notes.extend(nodes.differing_files().map(|told| tame(&told)));
         }
         if let Some(state) = &first.certificate {
             // A renewal that failed has time; without a certificate nobody is served.

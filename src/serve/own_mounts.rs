@@ -214,7 +214,8 @@ fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> boo
     // tell which names there are.
     let is_hiding =
         catalog.has_private() || context.readers.site().secret(request.uri.path()).is_some();
-    is_hiding || catalog.feed(name).is_some() || catalog.withdrawn(name).is_some()
+    let is_known = catalog.feed(name).is_some() || catalog.withdrawn(name).is_some();
+    is_hiding || is_known || catalog.beside_worker().has(name)
 }
 
 /// The feeds, their list and their descriptions. Nothing of a request's body is read.

@@ -3,6 +3,7 @@
 
 use super::{Config, ConnectionState, Parts};
 use crate::{
+    clock::SettledClock,
     feed::{record::FeedNo, stamp::Stamp},
     setting::RefusedSetting,
 };
@@ -126,6 +127,7 @@ impl Component {
             store,
             gate,
             notify,
+            settled: SettledClock::new(clock.clone()),
             clock: clock.clone(),
             metrics: metrics.clone(),
             outbox: outbox.subscribe(),

@@ -330,7 +330,7 @@ async fn who_asks_for_it_is_warned_before_the_lease_ends_and_told_at_its_end() {
     // A renewal in time begins anew.
     rig.subscribed(&[lease, ("hub.warning_seconds", "3600")])
         .await;
-    rig.wait(86_400).await;
+    rig.wait(86_400 + 700).await;
     let modes: Vec<_> = rig
         .net
         .taken()

@@ -9,6 +9,7 @@ use super::{
     stanza_error::StanzaError,
 };
 use crate::{
+    clock::ClockLook,
     feed::{filter::Filter, order::Order, record::FeedNo, stamp::Stamp, view::View},
     locks::lock,
     registrable_domain::registrable_domain,
@@ -507,8 +508,9 @@ impl Subscribers {
 
     /// Looks at all leases: renews those of addresses that were seen since the last look, and tells
     /// which are over, and which addresses are to be asked if they are there.
-    pub(super) async fn keep_leases(&self, now: Stamp, has_stream: bool) -> Leases {
-        let (leases, renewed) = self.look_at_leases(now, has_stream);
+    pub(super) async fn keep_leases(&self, clock: ClockLook, has_stream: bool) -> Leases {
+        let now = Stamp::from_micros(clock.now_us);
+        let (leases, renewed) = self.look_at_leases(clock, has_stream);
         for no in renewed {
             if let Err(error) = self.renew(no, now).await {
                 warn!("The lease of an address of XMPP could not be saved: {error}");
@@ -517,11 +519,11 @@ impl Subscribers {
         leases
     }
 
-    fn look_at_leases(&self, now: Stamp, has_stream: bool) -> (Leases, Vec<SubscriptionNo>) {
+    fn look_at_leases(&self, clock: ClockLook, has_stream: bool) -> (Leases, Vec<SubscriptionNo>) {
         let mut table = self.lock();
-        let look = LeaseLook::new(now, has_stream, table.looked_at);
+        let look = LeaseLook::new(clock, has_stream, table.looked_at);
         if has_stream {
-            table.looked_at = Some(now);
+            table.looked_at = Some(Stamp::from_micros(clock.now_us));
         }
         let seen = std::mem::take(&mut table.seen);
         let (mut leases, mut renewed) = (Leases::default(), Vec::new());
