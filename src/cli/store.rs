@@ -207,9 +207,15 @@ pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     println!("{}", path.display());
     print!("{report}");
     if !report.is_sound() {
+        let path = path.display();
+        if report.opens {
+            bail!(
+                "{path} is damaged, and `everfeed serve` opens it: it serves what can be read, and says of the rest what is damaged. Keep a copy of the file before you \
+                 change anything. A backup brings back the damaged rows"
+            );
+        }
         bail!(
-            "{} is damaged. Stop everfeed and keep a copy of the file. Then restore a backup, or move the file away and begin anew",
-            path.display()
+            "{path} is damaged and cannot be opened. Keep a copy of the file, and restore a backup. Without a backup, move the file away and begin a new store"
         );
     }
     if let Some(behind) = report.behind {
