@@ -345,10 +345,10 @@ impl<'t> ConfigReading<'t> {
 /// paths, and what may be shown of them.
 fn urls_with_controls(value: &Value, path: String, found: &mut Vec<(String, String)>) {
     match value {
-        Value::String(text) => {
-            if holds_controls(text) && Url::parse(text).is_ok_and(|url| url.has_host()) {
-                found.push((path, shown(value)));
-            }
+        Value::String(text)
+            if holds_controls(text) && Url::parse(text).is_ok_and(|url| url.has_host()) =>
+        {
+            found.push((path, shown(value)));
         }
         Value::Array(list) => {
             for (at, value) in list.iter().enumerate() {
