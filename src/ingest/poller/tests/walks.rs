@@ -387,7 +387,7 @@ async fn redirects_of_archives_count_and_the_walk_ends_at_its_limit() {
         let hops = std::sync::Arc::new(hops);
         let house = house(move |path, _| {
             let nth = hops.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            if nth % (redirects_max + 1) != 0 {
+            if !nth.is_multiple_of(redirects_max + 1) {
                 let to = format!("http://blog.example/x{nth}{path}").leak();
                 return status(302, &[("location", to)]);
             }
