@@ -3,6 +3,7 @@
 //! or by the store.
 
 use super::{ask::Running, reload::other_file, status};
+use crate::cli::output::{out, outln};
 use crate::{
     app::{
         self, BesideStore, LookedAt, RemovedFeed, moved_line,
@@ -61,38 +62,38 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     // A configuration that would begin a feed without its items is not called good.
     match summary.split_once('\n') {
         Some((_, rest)) if !questions.is_empty() => {
-            println!("{}: asks whether a feed has moved", file.display());
+            outln!("{}: asks whether a feed has moved", file.display());
             for question in questions {
-                println!("  question    {question}");
+                outln!("  question    {question}");
             }
-            print!("{rest}");
+            out!("{rest}");
         }
-        _ => print!("{summary}"),
+        _ => out!("{summary}"),
     }
     for line in address_lines(&config, &looked.feeds) {
-        println!("{line}");
+        outln!("{line}");
     }
     for feed in &looked.beside.moved {
-        println!("  ids         {}", moved_line(feed));
+        outln!("  ids         {}", moved_line(feed));
     }
     for left in left {
-        println!("  left        {left}");
+        outln!("  left        {left}");
     }
     let registered = looked.beside.registered.len();
     if registered > 0 {
-        println!("  registry    feeds: {registered}; `everfeed feeds list` names them");
+        outln!("  registry    feeds: {registered}; `everfeed feeds list` names them");
     }
     for UnreadEntry { name, why } in &looked.beside.unread {
-        println!("  registry    the entry of feed `{name}` cannot be read: {why}");
+        outln!("  registry    the entry of feed `{name}` cannot be read: {why}");
     }
     for feed in &looked.kept {
-        println!("  kept        {feed}");
+        outln!("  kept        {feed}");
     }
     for warning in warnings {
-        println!("  database    {warning}");
+        outln!("  database    {warning}");
     }
     if let Some(error) = trouble {
-        println!("  store       was not looked at: {error:#}");
+        outln!("  store       was not looked at: {error:#}");
     }
     match questions.len() {
         0 => Ok(()),

@@ -5,6 +5,7 @@ use super::{
     moments::{from_now, relative},
     probe::sheet::{Column, Keep, table, tame, width, wrap},
 };
+use crate::cli::output::outln;
 use crate::{
     app::{
         registry::UnreadEntry,
@@ -26,7 +27,7 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     let pages = pages(file, &Running::in_file(file)).await?;
     let sheet = Sheet::of(&pages, Utc::now());
     for line in sheet.lines(width()) {
-        println!("{line}");
+        outln!("{line}");
     }
     match sheet.broken.len() {
         0 => Ok(()),
