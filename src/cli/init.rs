@@ -22,7 +22,7 @@ use std::{
     net::{ToSocketAddrs as _, UdpSocket},
     path::{Path, PathBuf},
 };
-use text::{Draft, Way};
+use text::{Draft, Way, WebServer};
 use url::Url;
 
 mod text;
