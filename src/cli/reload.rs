@@ -101,7 +101,7 @@ mod tests {
                 "{text:?}: {told}"
             );
         }
-        let good = "[server]\nadmin_listen = \"127.0.0.1:1\"\n[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:1/\"\n";
+        let good = "[server]\nadmin_listen = \"127.0.0.1:1\"\n[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:2/\"\n";
         std::fs::write(&file, good).unwrap();
         let error = run(&file).await.unwrap_err();
         assert!(

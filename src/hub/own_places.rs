@@ -96,6 +96,9 @@ impl OwnPlaces {
         if roots.is_empty() {
             roots.extend(self.roots.first());
         }
+        if roots.is_empty() {
+            return self.answers_all_of(&url, target);
+        }
         roots.into_iter().any(|root| {
             let Some(below) = target.strip_prefix(root.path().trim_end_matches('/')) else {
                 return false;

@@ -697,8 +697,10 @@ async fn streams_and_held_requests_share_their_places() {
         429,
         "a held request is one of them"
     );
-    let _other = from(&site, "192.0.2.2", "/feeds/blog.events").await;
-    let more = from(&site, "192.0.2.3", "/feeds/blog.events").await;
+    let of_network = from(&site, "192.0.2.9", "/feeds/blog.events").await;
+    assert_eq!(of_network.status, 429, "its network holds its share");
+    let _other = from(&site, "198.51.100.2", "/feeds/blog.events").await;
+    let more = from(&site, "198.51.100.2", "/feeds/blog.events").await;
     assert_eq!(
         (more.status, more.headers.contains_key("retry-after")),
         (503, true)
