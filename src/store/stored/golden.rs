@@ -433,8 +433,6 @@ fn busy_window() -> WindowState {
                 version: 3,
             },
             stretches: vec![stretch],
-            shown_since: None,
-            shown_polls: 0,
         }],
         corrections: vec![Correction {
             id: ID,
@@ -608,8 +606,6 @@ fn samples() -> Vec<Sample> {
                 version: 3,
             },
             stretches: Vec::new(),
-            shown_since: None,
-            shown_polls: 0,
         }],
         reformatted_at: Some(AT),
         archive_suspects: vec![archive_suspect()],
