@@ -169,14 +169,13 @@ fn is_own_relation(rel: &str) -> bool {
 }
 
 /// Vocabularies that are never repeated: cursors, tombstones, archives and how often to ask are our
-/// own, and what FeedBurner says of a feed leads to its copy.
+/// own.
 const VOCABULARIES: &[&str] = &[
     ns::SMART_FEED,
     ns::TOMBSTONES,
     ns::FEED_HISTORY,
     ns::ATOM,
     ns::SYNDICATION,
-    ns::FEEDBURNER,
 ];
 
 /// Elements, without regard to vocabulary and case, that are never repeated: counts of the

@@ -10,4 +10,3 @@ pub(super) const DUBLIN_CORE: &str = "http://purl.org/dc/elements/1.1/";
 pub(super) const MEDIA: &str = "http://search.yahoo.com/mrss/";
 pub(super) const ITUNES: &str = "http://www.itunes.com/dtds/podcast-1.0.dtd";
 pub(super) const SYNDICATION: &str = "http://purl.org/rss/1.0/modules/syndication/";
-pub(super) const FEEDBURNER: &str = "http://rssnamespace.org/feedburner/ext/1.0";

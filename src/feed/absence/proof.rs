@@ -129,6 +129,11 @@ impl Suspect {
         }
     }
 
+    /// True for one of many that are missing at once.
+    pub(super) fn is_one_of_many(&self) -> bool {
+        self.basis == SuspectBasis::PageOfMany
+    }
+
     /// Missed once more.
     pub(super) fn again(
         before: Option<Self>,

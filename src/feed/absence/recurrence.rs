@@ -3,7 +3,7 @@
 //! another. Then absence counts for less, and if that is not enough, for nothing. Not what is
 //! missing, nor what proves it.
 
-use super::{SuspectBasis, WindowItem};
+use super::WindowItem;
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashSet, VecDeque};
 
@@ -105,10 +105,8 @@ impl Recurrence {
     pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();
         // Many that are missing at once are a fault of the document, and no return.
-        let was_missing = |row: &&WindowItem| {
-            let basis = row.suspect.map(|missing| missing.basis);
-            basis.is_some_and(|basis| basis != SuspectBasis::PageOfMany)
-        };
+        let was_missing =
+            |row: &&WindowItem| row.suspect.is_some_and(|missing| !missing.is_one_of_many());
         if rows
             .iter()
             .filter(was_missing)
