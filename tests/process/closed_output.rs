@@ -18,7 +18,7 @@ const COMMANDS: [(&[&str], i32); 9] = [
     (&["store", "verify"], 0),
     (&["user", "list"], 0),
     (&["status"], 1),
-    (&["subscribers"], 1),
+    (&["subscribers", "list"], 1),
 ];
 
 /// A place with a store of one feed.

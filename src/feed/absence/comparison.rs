@@ -50,6 +50,8 @@ pub(super) struct DoubtedDocument<'a> {
     /// Its entries, newest first.
     pub(super) seen: &'a [ShownItem],
     pub(super) coverage: Coverage,
+    /// True for a fault of the document: it is empty, cut, or mostly of another feed.
+    pub(super) is_fault: bool,
     pub(super) policy: &'a ProofPolicy,
     pub(super) now: Stamp,
 }

@@ -56,6 +56,7 @@ impl AbsenceState {
             view,
             seen,
             coverage: class,
+            is_fault: self.documents.is_short(seen) || view.survivors * 2 <= seen.len(),
             policy,
             now,
         };

@@ -38,7 +38,8 @@ pub struct Suspect {
     pub count: u8,
     /// True when one of them answered an unconditional request.
     pub audited: bool,
-    /// True when the window was conserved when it was first missed.
+    /// True when the window was conserved when it was first missed; of many that are missing at
+    /// once, when the document was none with a fault.
     pub strong: bool,
     /// Anchors that stood behind it when it was last missed.
     pub behind: u16,
@@ -129,9 +130,9 @@ impl Suspect {
         }
     }
 
-    /// True for one of many that are missing at once.
-    pub(super) fn is_one_of_many(&self) -> bool {
-        self.basis == SuspectBasis::PageOfMany
+    /// True for one of many that are missing at once by a fault of the document.
+    pub(super) fn is_of_fault(&self) -> bool {
+        self.basis == SuspectBasis::PageOfMany && !self.strong
     }
 
     /// Missed once more.

@@ -4,8 +4,8 @@
 //! quarantine ends; where pages say nothing, it ends after a week (POLLING 2.3, step 5).
 
 use super::{
-    AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, ProofPolicy,
-    Suspect, WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
+    AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, Suspect,
+    WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
     proof::SuspectBasis,
 };
 use crate::feed::{item::ItemId, stamp::Stamp};
@@ -48,6 +48,7 @@ impl AbsenceState {
             coverage,
             policy,
             now,
+            ..
         } = *document;
         let since = before.quarantined_since.unwrap_or(now);
         // Only the answer to an unconditional request says what the feed is from now on.
@@ -58,7 +59,7 @@ impl AbsenceState {
         self.keep_last_believed(before);
         self.items.clone_from(&before.items);
         if policy.checks_permalinks && !policy.complete {
-            self.suspect_many(lacking, since, policy, now);
+            self.suspect_many(lacking, since, document);
         }
         self.items = prepended(&self, seen, view);
         let mut outcome = AbsenceFindings::default();
@@ -87,7 +88,13 @@ impl AbsenceState {
     }
 
     /// Makes suspects of many rows; the pages of a few of them are asked for soon.
-    fn suspect_many(&mut self, lacking: &[usize], since: Stamp, policy: &ProofPolicy, now: Stamp) {
+    fn suspect_many(&mut self, lacking: &[usize], since: Stamp, document: &DoubtedDocument<'_>) {
+        let DoubtedDocument {
+            policy,
+            now,
+            is_fault,
+            ..
+        } = *document;
         let decide_at = since.plus_secs(DECIDE_SECS);
         let last_seen = self.documents.seen_at;
         // What only a doubted document showed says nothing by its absence.
@@ -109,7 +116,11 @@ impl AbsenceState {
                 decide_at.max(now)
             };
             let (basis, check) = (SuspectBasis::PageOfMany, PermalinkCheck::due_at(asked_at));
-            self.items[at].suspect = Some(Suspect::on_page(basis, now, last_seen, check));
+            self.items[at].suspect = Some(Suspect {
+                // What a whole document lacks and a later one shows has come back.
+                strong: !is_fault,
+                ..Suspect::on_page(basis, now, last_seen, check)
+            });
         }
     }
 

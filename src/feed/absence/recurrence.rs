@@ -104,9 +104,9 @@ impl Recurrence {
     /// After a document that shows these items, beside the rows that were remembered before it.
     pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();
-        // Many that are missing at once are a fault of the document, and no return.
+        // What a document with a fault lacked has not come back.
         let was_missing =
-            |row: &&WindowItem| row.suspect.is_some_and(|missing| !missing.is_one_of_many());
+            |row: &&WindowItem| row.suspect.is_some_and(|missing| !missing.is_of_fault());
         if rows
             .iter()
             .filter(was_missing)
