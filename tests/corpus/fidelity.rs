@@ -484,6 +484,8 @@ fn foreign(elements: &[everfeed_adapters::Element]) -> Value {
         element.ns == "http://fanout.org/protocol/atom"
             || element.ns == SYNDICATION
             || element.name == "edited"
+            // The word that the feed has moved is never repeated.
+            || element.name == "new-feed-url"
     };
     elements
         .iter()
