@@ -248,11 +248,12 @@ pub struct CallbackTarget {
 pub struct PushWishes {
     /// The wish for items that are gone; `None` for what is usual with the representation.
     pub deletions: Option<Deletions>,
-    /// True for a subscriber that is told by `X-HTTP-Method-Override` what to do with a push.
+    /// True for a subscriber that asked to be told by `X-HTTP-Method-Override` what to do with a
+    /// push.
     pub overrides_method: bool,
     /// The directives that it asked for as methods of their own.
     pub methods: Directives,
-    /// Those of them that its callback named when it confirmed: no other is sent as a method.
+    /// Those that its callback named when it confirmed: no other is told, as an override neither.
     pub named: Directives,
     /// Seconds of silence after which it is pushed a page without items; `None` for never.
     pub heartbeat_secs: Option<u64>,
@@ -343,16 +344,26 @@ pub enum Told {
 }
 
 impl PushWishes {
+    /// The directives that it asked for, as methods or as overrides.
+    pub fn asked_methods(&self) -> Directives {
+        if self.overrides_method {
+            Directive::ALL.into_iter().collect()
+        } else {
+            self.methods
+        }
+    }
+
     // Decides: Which method does a push have?
     /// The way in which a subscriber is told a directive. A callback that merely echoed the
-    /// challenge named no method, and never gets one.
-    pub const fn told(&self, directive: Directive) -> Told {
-        if self.methods.and(self.named).has(directive) {
-            Told::AsMethod
-        } else if self.overrides_method || self.methods.has(directive) {
+    /// challenge named no method, and gets none, as an override neither: web frameworks obey
+    /// overrides.
+    pub fn told(&self, directive: Directive) -> Told {
+        if !self.asked_methods().and(self.named).has(directive) {
+            Told::Never
+        } else if self.overrides_method {
             Told::AsOverride
         } else {
-            Told::Never
+            Told::AsMethod
         }
     }
 }
@@ -473,6 +484,17 @@ pub enum Start {
     Given(String),
 }
 
+impl Start {
+    /// The same; the position that is there, in the place of a given one.
+    #[must_use]
+    pub fn unless_given(self) -> Self {
+        match self {
+            Self::Given(_) => Self::Head(None),
+            head @ Self::Head(_) => head,
+        }
+    }
+}
+
 /// The generations of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
@@ -560,7 +582,7 @@ impl Target {
     /// Notes the methods that the callback named when it confirmed.
     pub fn note_named(&mut self, named: Directives) {
         if let Self::Callback(callback) = self {
-            callback.wishes.named = named.and(callback.wishes.methods);
+            callback.wishes.named = named.and(callback.wishes.asked_methods());
         }
     }
 

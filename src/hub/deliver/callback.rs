@@ -8,7 +8,7 @@ use super::{
 use crate::{
     catalog::Destination,
     clock::Clock,
-    feed::{lineage::GENERATION, page::DEGRADED, stamp::Stamp},
+    feed::{lineage::GENERATION, page::DEGRADED, stamp::Stamp, view::Deletions},
     hub::{client::CallbackClient, places::Place, signature},
     layers::Request,
     store::subscriptions::{CallbackTarget, Dialect, Told},
@@ -26,6 +26,8 @@ use std::{
 
 /// The directive for a resource.
 const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
+/// The signature of a push, and of a challenge.
+const SIGNATURE: HeaderName = HeaderName::from_static("x-hub-signature");
 /// The longest header of a resource that is copied, bytes.
 const COPIED_BYTES_MAX: usize = 1024;
 
@@ -92,29 +94,64 @@ impl Deliver for CallbackWay {
 }
 
 impl CallbackWay {
+    /// The question. It names every term that the answer confirms or may confirm. A callback that
+    /// was to have a secret can check that the request had it: the challenge is signed with it.
     fn question(&self, question: &Question, challenge: &str) -> Option<Request> {
-        let lease = question.lease_secs.map(|secs| secs.to_string());
-        let methods = self.target.wishes.methods;
-        let is_renewal = if question.is_known { "true" } else { "false" };
-        let is_of_lease = question.lease_secs.is_some();
+        let CallbackTarget {
+            topic_as_sent,
+            secret,
+            algo,
+            verify_token,
+            wishes,
+            ..
+        } = &self.target;
         let mut params = vec![
             ("hub.mode", question.mode),
-            ("hub.topic", self.target.topic_as_sent.as_str()),
+            ("hub.topic", topic_as_sent.as_str()),
             ("hub.challenge", challenge),
         ];
-        let asked = (!methods.is_empty()).then(|| methods.names());
-        let more = [
-            ("hub.lease_seconds", lease.as_deref()),
-            ("hub.verify_token", self.target.verify_token.as_deref()),
-            ("hub.cursor", question.cursor.as_deref()),
-            ("hub.resubscribe", is_of_lease.then_some(is_renewal)),
-            ("hub.methods", asked.as_deref().filter(|_| is_of_lease)),
-        ];
-        params.extend(
-            more.into_iter()
-                .filter_map(|(name, value)| Some((name, value?))),
+        if let Some(token) = verify_token {
+            params.push(("hub.verify_token", token));
+        }
+        let text = |number: Option<u64>| number.map(|number| number.to_string());
+        let (lease, heartbeat, warning) = (
+            text(question.lease_secs),
+            text(wishes.heartbeat_secs),
+            text(wishes.warning_secs),
         );
-        self.get(&params)
+        let methods = wishes.asked_methods();
+        let methods = (!methods.is_empty()).then(|| methods.names());
+        let deletions = wishes.deletions.map(|wish| match wish {
+            Deletions::Announce => "announce",
+            Deletions::Omit => "omit",
+        });
+        let is_renewal = if question.is_known { "true" } else { "false" };
+        if lease.is_some() {
+            let more = [
+                ("hub.lease_seconds", lease.as_deref()),
+                ("hub.cursor", question.cursor.as_deref()),
+                ("hub.resubscribe", Some(is_renewal)),
+                ("hub.format", question.form.as_deref()),
+                ("hub.methods", methods.as_deref()),
+                ("hub.deletions", deletions),
+                ("hub.heartbeat_seconds", heartbeat.as_deref()),
+                ("hub.warning_seconds", warning.as_deref()),
+                (
+                    "hub.signature_algo",
+                    secret.as_ref().map(|_| signature::name(*algo)),
+                ),
+            ];
+            let more = more.into_iter();
+            params.extend(more.filter_map(|(name, value)| Some((name, value?))));
+        }
+        let mut request = self.get(&params)?;
+        if let Some(secret) = secret {
+            let signed =
+                signature::signature(*algo, secret.reveal().as_bytes(), challenge.as_bytes());
+            let signed = HeaderValue::try_from(signed).ok()?;
+            request.headers_mut().insert(SIGNATURE, signed);
+        }
+        Some(request)
     }
 
     fn get(&self, params: &[(&str, &str)]) -> Option<Request> {
@@ -200,7 +237,7 @@ impl CallbackWay {
         if let Some(secret) = &self.target.secret {
             let signature =
                 signature::signature(self.target.algo, secret.reveal().as_bytes(), body);
-            request = request.header("x-hub-signature", signature);
+            request = request.header(SIGNATURE, signature);
         }
         request.body(body.clone()).ok()
     }

@@ -3,9 +3,12 @@
 
 use super::answer::retry_after;
 use crate::{
-    hub::admission::ClientNet,
+    hub::{
+        admission::ClientNet,
+        renewal::{Confirmation, Term},
+    },
     layers::{FetchError, error::Refused},
-    store::subscriptions::{Directive, Directives, Target},
+    store::subscriptions::{Directive, Target},
 };
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -33,6 +36,8 @@ pub(in crate::hub) struct Question {
     pub(in crate::hub) target: Target,
     /// The canonical topic.
     pub(in crate::hub) topic: String,
+    /// The name of the form that is pushed; `None` for a resource as it is.
+    pub(in crate::hub) form: Option<String>,
     /// On subscribing only (HUB-13).
     pub(in crate::hub) lease_secs: Option<u64>,
     /// The cursor that the first push will follow on: no subscriber has to guess its base (HUBS
@@ -51,8 +56,8 @@ pub(in crate::hub) struct Question {
 /// End of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::hub) enum Verdict {
-    /// The callback echoed the challenge, and named these methods that it takes.
-    Confirmed(Directives),
+    /// The callback echoed the challenge, and named these methods and terms that it takes.
+    Confirmed(Confirmation),
     /// It said no, once and for all.
     Refused(String),
     /// No usable answer now.
@@ -136,7 +141,7 @@ pub(super) fn judge(
     };
     let status = answer.status();
     if status.is_success() && challenge.is_none_or(|challenge| echoes(answer.body(), challenge)) {
-        return Verdict::Confirmed(named_methods(answer));
+        return Verdict::Confirmed(confirmation(answer));
     }
     let why = match status {
         _ if status.is_success() => "its body was not the challenge".to_owned(),
@@ -156,17 +161,21 @@ pub(super) fn judge(
 
 /// The header in which a callback names the methods that it takes.
 const METHODS: &str = "x-hub-methods";
+/// The header in which a callback names the terms that a renewal may change.
+const TERMS: &str = "x-hub-confirms";
 
-/// The methods that a callback names in its own words: what it takes in general (`Allow`), and what
-/// merely comes back of the question, is no such word.
-fn named_methods(answer: &Response<Bytes>) -> Directives {
-    let lists = answer.headers().get_all(METHODS).into_iter();
-    let words = lists
-        .filter_map(|list| list.to_str().ok())
-        .flat_map(|list| list.split(','));
-    words
-        .filter_map(|word| Directive::named(word.trim()))
-        .collect()
+/// The words of a callback: what it takes in general (`Allow`), and what merely comes back of the
+/// question, is no such word.
+fn confirmation(answer: &Response<Bytes>) -> Confirmation {
+    let words = |header| {
+        let lists = answer.headers().get_all(header).into_iter();
+        let texts = lists.filter_map(|list| list.to_str().ok());
+        texts.flat_map(|list| list.split(',')).map(str::trim)
+    };
+    Confirmation {
+        methods: words(METHODS).filter_map(Directive::named).collect(),
+        terms: words(TERMS).filter_map(Term::named).collect(),
+    }
 }
 
 /// The challenge and nothing else, but for one line end at the end, which many a framework adds

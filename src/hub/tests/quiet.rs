@@ -283,6 +283,7 @@ async fn a_heartbeat_of_a_resource_is_its_bytes_again() {
         None,
     )
     .await;
+    rig.net.on_verify(|call| Reply::naming(call, "PUT, DELETE"));
     let wishes = [("hub.heartbeat_seconds", "60"), ("hub.methods", "override")];
     subscribe(&rig, "http://old.example/rss.xml", &wishes).await;
     let held = rig.head().await;

@@ -53,7 +53,8 @@ impl Known {
 fn answer(asked: &Asked, known: &Mutex<Known>, chance: &mut StdRng, is_calm: bool) -> Answer {
     let challenge = asked.path().split("hub.challenge=").nth(1);
     if let Some(challenge) = challenge.and_then(|rest| rest.split('&').next()) {
-        return ok("text/plain", challenge);
+        let headers = [("content-type", "text/plain"), ("x-hub-methods", "PUT")];
+        return with_headers(200, &headers, challenge);
     }
     let mut known = known.lock().unwrap();
     let mood = chance.random_range(0..8);
