@@ -1,7 +1,7 @@
 //! Bodies on their way through us, in either direction: one that stops in the middle is given up,
 //! and its progress is seen from outside.
 
-use super::{fair_places::LEAST_BYTES, site_places::PlaceProgress};
+use super::{place_moves::LEAST_BYTES, site_places::PlaceProgress};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
@@ -136,6 +136,9 @@ impl<B> IdleBody<B> {
     /// which nothing may come. Once its answer has begun it is a stream, and any byte will do. Its
     /// bytes are progress of a place.
     pub(super) fn with_least_pace(self, place: PlaceProgress) -> Self {
+        if self.progress.has_ended() {
+            place.sent();
+        }
         let pace = Pace {
             place,
             bytes: 0,
@@ -181,6 +184,9 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             body.progress.piece();
             if frame.is_none() || body.inner.is_end_stream() {
                 body.progress.ended.store(true, Ordering::Relaxed);
+                if let Some(pace) = &body.pace {
+                    pace.place.sent();
+                }
             }
             return Poll::Ready(frame.map(|frame| {
                 frame.map_err(|error| {

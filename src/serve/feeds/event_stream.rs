@@ -77,7 +77,12 @@ pub(crate) async fn open(
         return Ok(named(response(body::whole(Bytes::new()), is_negotiated)));
     }
     let place = context.waiters.enter(context.client(request), feed.named)?;
-    let end = end(context.clone(), asked.caller.clone(), query.timeout_secs);
+    let end = end(
+        context.clone(),
+        asked.caller.clone(),
+        query.timeout_secs,
+        place.ended(),
+    );
     let pages = context.readers.follow_position(reading, end)?;
     let body = EventBody::new(pages, place).boxed_unsync();
     Ok(named(response(body, is_negotiated)))
@@ -125,8 +130,13 @@ fn position(request: &Parts, since: &str) -> Result<String, Refusal> {
 }
 
 /// The end of a stream: the server stops, its reader has lost the right to read, or sees another
-/// part of the feed now, or has asked for so many seconds.
-async fn end(context: Arc<ServeContext>, caller: Caller, timeout_secs: Option<u64>) {
+/// part of the feed now, or has asked for so many seconds, or its place is needed.
+async fn end(
+    context: Arc<ServeContext>,
+    caller: Caller,
+    timeout_secs: Option<u64>,
+    gives_way: impl Future<Output = ()>,
+) {
     let late = async {
         match timeout_secs {
             Some(secs) => tokio::time::sleep(Duration::from_secs(secs)).await,
@@ -137,6 +147,7 @@ async fn end(context: Arc<ServeContext>, caller: Caller, timeout_secs: Option<u6
         () = context.stop.cancelled() => {}
         () = context.until_not_admitted(&caller) => {}
         () = late => {}
+        () = gives_way => {}
     }
 }
 
