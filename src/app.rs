@@ -4,7 +4,7 @@
 use crate::{
     acme::keeper::KeeperParts,
     auth::commands::{AccountAnswer, AccountCommand},
-    catalog::{self, FeedSettings, RegistrationProgress, RegistryNames},
+    catalog::{self, BesideWorker, FeedSettings, RegistrationProgress, RegistryNames},
     clock::{self, Clock},
     config::{Config, ConfigSource, Registered},
     edge::listen,
@@ -57,7 +57,11 @@ mod accepted_url;
 
 mod beside_store;
 
+mod beside_worker;
+
 mod removed;
+
+mod move_questions;
 
 pub mod registry;
 
@@ -98,6 +102,7 @@ pub mod site_addresses;
 
 pub use accepted_url::accept_url;
 pub use beside_store::{BesideStore, LookedAt, moved_line};
+pub use move_questions::{LeftAddress, MoveQuestion, NewFeed};
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
 
@@ -131,6 +136,7 @@ impl App {
         source: Option<ConfigSource>,
     ) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
+        let digest = beside_worker::digest(&config);
         let file = source.as_ref().map(|source| &*source.file);
         if config.lacks_feeds() && config.store.is_missing_file() {
             // No registry can have them.
@@ -190,6 +196,7 @@ impl App {
             wiring,
             names,
             source,
+            digest,
             readers,
             router,
             admin,
@@ -279,6 +286,8 @@ struct Starting {
     /// The feeds of the registry.
     names: RegistryNames,
     source: Option<ConfigSource>,
+    /// Digest of what all nodes have to agree on.
+    digest: String,
     readers: Arc<Readers>,
     router: Router,
     admin: Admin,
@@ -301,8 +310,15 @@ impl Starting {
         let wiring = self.wiring;
         let (store, catalog) = (wiring.store.clone(), wiring.gate.catalog.clone());
         let Config { site, server, .. } = &wiring.config;
+        if let Some(nodes) = store.nodes() {
+            // One that is refused changes nothing of the feeds.
+            let face = nodes::face(server, &self.listening);
+            nodes.introduce(face).await?;
+        }
         let duty = nodes::first_duty(store.nodes());
         catalog::join_found(&*store, site, &server.public_url, &mut feeds).await?;
+        let asked = move_questions::move_questions(&*store, &wiring.config, &feeds, &self.names);
+        move_questions::tell(&asked.await?);
         let (registered, unknown) = match duty {
             Duty::Working => {
                 let registered = catalog::register(&*store, feeds, progress).await?;
@@ -310,8 +326,15 @@ impl Starting {
             }
             Duty::Following => nodes::registered_elsewhere(&*store, feeds).await?,
         };
-        catalog.publish(registered.with_registry(self.names));
-        removed::tell(&removed::removed_feeds(&*store, &catalog.snapshot()).await?);
+        let registered = registered.with_registry(self.names);
+        let beside = match duty {
+            Duty::Working => BesideWorker::default(),
+            Duty::Following => beside_worker::of_feeds(&*store, &registered, &unknown).await?,
+        };
+        let mut removed = removed::removed_feeds(&*store, &registered).await?;
+        removed.retain(|feed| !beside.has(&feed.name));
+        removed::tell(&removed);
+        catalog.publish(registered.with_beside_worker(beside));
         accounts::tell_unknown_readers(&wiring.gate);
         let stop = tasks.serving_ends();
         let context = wiring.serve_context(self.readers.clone(), self.in_force, stop.clone());
@@ -319,7 +342,7 @@ impl Starting {
         let workplace = Workplace::default();
         let reloader = Reloader::new(ReloadParts {
             source: self.source,
-            started_with: wiring.config.clone(),
+            started_with: wiring.config.clone().listening_at(self.listening.bound()),
             gate: wiring.gate.clone(),
             store: store.clone(),
             notify: wiring.notify.clone(),
@@ -329,17 +352,14 @@ impl Starting {
             readers: self.readers,
             context: context.clone(),
             listening: self.listening,
-            reloader: Arc::new(reloader.not_knowing(unknown)),
+            reloader: Arc::new(reloader.of_file(self.digest, unknown)),
             workplace,
             certificate: self.certificate,
             started_at: status::now(),
             wiring,
         });
         let mut shifts = match store.nodes() {
-            Some(nodes) => {
-                nodes.introduce(nodes::face(&bench)).await?;
-                Shifts::of(bench.clone(), self.admin.clone(), nodes)
-            }
+            Some(nodes) => Shifts::of(bench.clone(), self.admin.clone(), nodes),
             None => None,
         };
         match (duty, &mut shifts) {
@@ -482,6 +502,25 @@ pub async fn beside_store(config: &Config, file: &Path) -> anyhow::Result<Looked
     let looked = looked.await;
     store.close().await?;
     looked
+}
+
+/// The database of a configuration beside its tables: what the operator should know of it. The error is
+/// the one by which a start would be refused.
+pub async fn database_warnings(config: &Config) -> anyhow::Result<Vec<String>> {
+    let settings = config.store.clone();
+    let clock = Arc::new(clock::System);
+    let found = tokio::task::spawn_blocking(move || store::surroundings(&settings, clock));
+    let Some(found) = found
+        .await?
+        .with_context(|| format!("the store {}", config.store))?
+    else {
+        return Ok(Vec::new());
+    };
+    if let Some(held) = &found.root {
+        let face = nodes::face_of(&config.server, String::new());
+        face.check_root(held)?;
+    }
+    Ok(found.warnings())
 }
 
 /// Removes one item of a feed, on a store that nobody serves; the words for the operator.

@@ -15,6 +15,8 @@ mod snapshot;
 
 mod changes;
 
+mod beside_worker;
+
 mod namespaces;
 
 mod register;
@@ -32,6 +34,7 @@ pub(crate) mod testing;
 
 mod destination;
 
+pub use beside_worker::BesideWorker;
 pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub(crate) use destination::Destination;
 pub use namespaces::namespaces;
@@ -39,8 +42,8 @@ pub use read_gate::ReadGate;
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, follow, observe, register};
 pub use registry_names::RegistryNames;
 pub use settings::{
-    FeedSettings, GroupSettings, LegacyPlace, NamedFeeds, PrivatePlaces, ServePlain, ShowRule,
-    SiteFeeds, SiteSettings,
+    FeedNamer, FeedSettings, FormerPlace, GroupSettings, LegacyPlace, ListedPath, NamedFeeds,
+    PrivatePlaces, ServePlain, ShowRule, SiteFeeds, SiteSettings, topic_at,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed, is_open_to};

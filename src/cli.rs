@@ -1,6 +1,7 @@
 //! The command line: from arguments to a configuration, to the running application, to an exit
 //! code.
 
+use crate::cli::output::errln;
 use crate::{
     app::App,
     config::{self, Config, ConfigError, ConfigSource},
@@ -35,6 +36,7 @@ mod forget;
 mod health;
 mod init;
 mod moments;
+mod output;
 #[cfg(test)]
 mod page;
 mod ping;
@@ -165,13 +167,27 @@ struct ServeOptions {
 
 #[derive(Debug, Args)]
 struct WithConfig {
-    /// The configuration file.
-    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_CONFIG)]
+    /// The configuration file. Without it: `everfeed.toml`, else `/etc/everfeed.toml`.
+    #[arg(long, short, value_name = "FILE", default_value_os_t = usual_config(), hide_default_value = true)]
     config: PathBuf,
 }
 
 /// The configuration where none is named.
 const DEFAULT_CONFIG: &str = "everfeed.toml";
+
+/// The configuration of the whole machine, which the units of the package name.
+const MACHINE_CONFIG: &str = "/etc/everfeed.toml";
+
+/// The configuration where none is named: that of this folder, else that of the machine.
+fn usual_config() -> PathBuf {
+    first_there(&[DEFAULT_CONFIG, MACHINE_CONFIG])
+}
+
+/// The first of these files that is there, else the first.
+fn first_there(files: &[&str]) -> PathBuf {
+    let there = files.iter().find(|file| Path::new(file).exists());
+    PathBuf::from(there.unwrap_or(&files[0]))
+}
 
 impl WithConfig {
     fn load(&self) -> Result<Config, ConfigError> {
@@ -206,13 +222,13 @@ pub fn run() -> ExitCode {
     match obey(arguments.command, form) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is::<ConfigError>() => {
-            eprintln!("{error}");
+            errln!("{error}");
             ExitCode::from(USAGE)
         }
         // Whoever reads what is printed, `head` for instance, has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("everfeed: {error:#}");
+            errln!("everfeed: {error:#}");
             ExitCode::from(if is_misconfigured(&error) { USAGE } else { 1 })
         }
     }
@@ -248,7 +264,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
                 begin_anew(&config.store.path)?;
                 if std::fs::metadata(&config.store.path).is_ok_and(|found| found.len() > 0) {
                     let path = config.store.path.display();
-                    eprintln!(
+                    errln!(
                         "--new-store: everfeed uses the store at {path}. Move it away to begin anew"
                     );
                 }
@@ -408,6 +424,18 @@ fn stop_on_signal() -> CancellationToken {
 mod tests {
     use super::*;
     use std::sync::mpsc;
+
+    #[test]
+    fn the_configuration_of_the_folder_comes_before_that_of_the_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let [own, machine] = ["own.toml", "machine.toml"].map(|name| folder.path().join(name));
+        let names = [own.to_str().unwrap(), machine.to_str().unwrap()];
+        assert_eq!(first_there(&names), own, "the error names it");
+        std::fs::write(&machine, "").unwrap();
+        assert_eq!(first_there(&names), machine);
+        std::fs::write(&own, "").unwrap();
+        assert_eq!(first_there(&names), own);
+    }
 
     #[test]
     fn the_end_does_not_wait_for_work_that_was_left() {

@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+mod settled;
+
+pub use settled::{ClockLook, LOOK_AGAIN, LeaseWatch, SettledClock};
+
 /// A source of wall-clock time. It may step backwards or stand still; whoever needs strictly rising
 /// values makes them from it.
 pub trait Clock: Send + Sync + 'static {

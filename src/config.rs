@@ -6,7 +6,10 @@ use crate::{
     hub::{self, WebhookSettings},
     ingest, readers,
     secret::{AdminToken, logged_text, masked_with_query},
-    serve,
+    serve::{
+        self,
+        own_addresses::{Listeners, OwnAddresses},
+    },
     setting::RefusedSetting,
     store, xmpp,
 };
@@ -19,6 +22,7 @@ use std::{
 use typed::{ConfigReading, LackingFeed};
 use url::Url;
 
+mod digest;
 mod source;
 
 mod config_text;
@@ -75,6 +79,9 @@ pub struct Config {
     /// Feeds that the file names and lacks: the registry may have them.
     #[serde(skip)]
     lacking: Vec<LackingFeed>,
+    /// The sockets of this process, once they are bound.
+    #[serde(skip)]
+    bound: Listeners,
 }
 
 impl Config {
@@ -208,6 +215,7 @@ impl Config {
             .split_first()
             .map_or(("", &[][..]), |(first, rest)| (*first, rest));
         let mut reading = ConfigReading::new(ConfigText::read(first, environment));
+        reading.refuse_control_characters();
         reading.refuse_both("store", "path", "url");
         let mut config = Self {
             server: serve::Config {
@@ -228,6 +236,7 @@ impl Config {
                 .map(|(_, webhook)| webhook)
                 .collect(),
             lacking: Vec::new(),
+            bound: Listeners::default(),
         };
         match config
             .platforms
@@ -244,6 +253,7 @@ impl Config {
         let mut groups: Vec<(String, GroupSettings)> = reading.list("group");
         for part in rest {
             let mut further = ConfigReading::new(ConfigText::read(part, []));
+            further.refuse_control_characters();
             feeds.extend(further.list("feed"));
             groups.extend(further.list("group"));
             reading.take_over_all(further);
@@ -253,7 +263,14 @@ impl Config {
             .into_iter()
             .chain(beside(&mut config))
             .for_each(|problem| reading.take_over(problem));
-        problems::of_sites(&sites, &config.server, &mut reading);
+        let hosts: Vec<_> = sites.iter().map(|(_, site)| site.host.clone()).collect();
+        let own = OwnAddresses::of(&config.server, &Listeners::default(), &hosts);
+        problems::of_sites(&sites, &config.server, &own, &mut reading);
+        for (path, feed) in &feeds {
+            let found = problems::own_urls(feed, &own).into_iter();
+            found.for_each(|problem| reading.take_over(problem.within(path)));
+        }
+        problems::of_own_webhooks(&config.webhook, &own, &mut reading);
         let feeds = config.join_listed(feeds, &groups, &sites, &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.group = groups.into_iter().map(|(_, group)| group).collect();
@@ -280,6 +297,25 @@ impl Config {
         problems::of_groups(groups, &feeds, sites, reading);
         problems::of_webhooks(&self.webhook, &feeds, groups, sites, reading);
         feeds
+    }
+
+    /// The same, which knows the sockets of this process.
+    #[must_use]
+    pub fn listening_at(self, bound: Listeners) -> Self {
+        Self { bound, ..self }
+    }
+
+    /// The addresses at which we answer ourselves.
+    pub fn own_addresses(&self) -> OwnAddresses {
+        let hosts: Vec<_> = self.site.iter().map(|site| site.host.clone()).collect();
+        OwnAddresses::of(&self.server, &self.bound, &hosts)
+    }
+
+    /// The URLs of a feed that is put beside this configuration at which we answer ourselves.
+    pub fn own_urls_of(&self, feed: &FeedSettings) -> Vec<RefusedSetting> {
+        let found = problems::own_urls(feed, &self.own_addresses()).into_iter();
+        let key = format!("feed.{}", feed.name);
+        found.map(|problem| problem.within(&key)).collect()
     }
 
     /// The URL by which publishers find out who asks.

@@ -12,6 +12,7 @@ pub mod listen;
 pub mod listen_address;
 pub mod listener;
 mod proxy_header;
+pub mod reached;
 pub mod request_body;
 pub mod socket;
 pub mod tls;

@@ -4,8 +4,8 @@
 
 use crate::{
     auth::PrincipalId,
-    catalog::{CatalogSnapshot, PathSpelling, ReadGate},
-    clock::Clock,
+    catalog::{CatalogSnapshot, PathSpelling, ReadGate, topic_at},
+    clock::{Clock, SettledClock},
     feed::{
         cursor::Toc,
         filter::Filter,
@@ -82,6 +82,7 @@ use acknowledgements::Acknowledgements;
 use admission::{Admission, ClientNet};
 use client::CallbackClient;
 use endpoint::Subject;
+use next_step::Times;
 use places::Places;
 use push::Push;
 use question_budget::QuestionBudget;
@@ -289,6 +290,8 @@ struct Shared {
     readers: Arc<Readers>,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    /// The same, for what ends for good.
+    settled: SettledClock,
     client: CallbackClient,
     gate: ReadGate,
     /// Requests to callbacks at once.
@@ -317,6 +320,7 @@ impl Hub {
             readers: parts.readers,
             acknowledgements: Acknowledgements::new(parts.store.clone()),
             store: parts.store,
+            settled: SettledClock::new(parts.clock.clone()),
             clock: parts.clock,
             client,
             gate: parts.gate,
@@ -441,13 +445,34 @@ impl Shared {
         Stamp::from_micros(self.clock.now_us())
     }
 
+    /// The spellings that a topic of a feed had before: below our former roots, and at the former
+    /// addresses of a feed of a site.
+    fn former_topics(&self, feed: FeedNo, topic: &str) -> Vec<String> {
+        let catalog = self.gate.catalog.snapshot();
+        let feed = catalog.feed_no(feed);
+        let place = feed.and_then(|feed| feed.settings.legacy.as_ref());
+        let at_site = place.map(|place| place.former_topics(topic));
+        let below_roots = self.readers.site().former_spellings(topic);
+        below_roots.chain(at_site.unwrap_or_default()).collect()
+    }
+
+    /// The present time, and that by which something may end.
+    fn times(&self) -> Times {
+        let look = self.settled.look();
+        Times {
+            now: Stamp::from_micros(look.now_us),
+            settled: Stamp::from_micros(look.settled_us),
+        }
+    }
+
     /// The subscription of an address to a topic, under the present spelling of that or a former one.
     async fn find_subscription(
         &self,
+        feed: FeedNo,
         topic: &str,
         address: &str,
     ) -> Result<Option<(Subscription, Progress)>, StoreError> {
-        let former = self.readers.site().former_spellings(topic);
+        let former = self.former_topics(feed, topic);
         for topic in std::iter::once(topic.to_owned()).chain(former) {
             let found = self.store.find_subscription(&topic, address).await?;
             if found.is_some() {
@@ -619,15 +644,18 @@ fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str
     }
     let feed = catalog.feed_no(sub.feed())?;
     let place = feed.settings.legacy.as_ref()?;
-    let rest = sub.topic.strip_prefix(place.url.as_str())?;
-    if !rest.is_empty() && !rest.starts_with(['?', '&']) {
-        return None;
-    }
-    let callback = sub.target.callback();
-    let sent = callback.and_then(|callback| Url::parse(&callback.topic_as_sent).ok());
-    let (_, rest) = sub.topic.split_once(':')?;
-    let scheme = sent.as_ref().map_or(place.url.scheme(), Url::scheme);
-    Some(format!("{scheme}:{rest}").into())
+    let (url, rest) = place.split_topic(&sub.topic)?;
+    let sent = sub
+        .target
+        .callback()
+        .map(|callback| callback.topic_as_sent.as_str());
+    // A feed that has moved is known to each subscriber by the address that it asked for last.
+    let known = sent.and_then(|sent| place.url_spelt(sent)).unwrap_or(url);
+    let sent = sent.and_then(|sent| Url::parse(sent).ok());
+    let scheme = sent.as_ref().map_or(known.scheme(), Url::scheme);
+    let (_, address) = known.as_str().split_once(':')?;
+    let topic = topic_at(address, rest);
+    Some(format!("{scheme}:{topic}").into())
 }
 
 /// The host of a URL: all of a callback that is logged, since its path and query may be its secret.

@@ -49,7 +49,7 @@ pub use context::Context;
 pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
-pub use poller::{FeedChange, PollAnswer, PollWait, Poller, Urgency, WaitCause};
+pub use poller::{FeedChange, LONE_WAIT, PollAnswer, PollWait, Poller, Urgency, WaitCause};
 pub use upstream::Upstream;
 
 #[cfg(test)]

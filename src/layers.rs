@@ -33,7 +33,7 @@ pub use own_mark::{CDN_LOOP, OwnMark, marked_callbacks};
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::{Governor, OwnPace, Throttled};
 pub use public_address::{is_loopback, is_near};
-pub use redirect::{HomeOnly, KnownAs, Landing, NAME_HEADERS, is_below};
+pub use redirect::{HomeOnly, KnownAs, Landing, NAME_HEADERS, RedirectAllowance, is_below};
 pub use wire::{BuildError, tls_fault_of};
 
 use bytes::Bytes;

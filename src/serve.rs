@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use url::Url;
 
+pub mod own_addresses;
 pub mod own_mounts;
 pub mod routing;
 

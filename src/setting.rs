@@ -29,7 +29,8 @@ impl RefusedSetting {
     ) -> Self {
         Self {
             key: key.into(),
-            found: logged_text(&masked(&found.to_string())),
+            // What is written may not write to a terminal.
+            found: logged_text(&masked(&found.to_string())).replace(char::is_control, "\u{FFFD}"),
             wanted: wanted.into(),
             line: None,
         }
@@ -59,6 +60,12 @@ impl fmt::Display for RefusedSetting {
 /// A value between quotation marks, as an error shows it.
 pub fn quoted(text: &str) -> String {
     format!("\"{text}\"")
+}
+
+/// True for a text with characters that nobody sees and no URL holds: a parser of URLs would drop some
+/// of them silently.
+pub fn holds_controls(text: &str) -> bool {
+    text.contains(char::is_control)
 }
 
 /// Refuses 0.

@@ -85,9 +85,10 @@ pub use error::StoreError;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use nodes::{
-    Duty, Moves, NodeFace, NodeStatus, Nodes, NodesEngine, NodesStatus, Question, SealedRows,
+    DatabaseSurroundings, Duty, Moves, NodeDifferences, NodeFace, NodeStatus, Nodes, NodesEngine,
+    NodesStatus, Question, SealedRows, ToldFeeds,
 };
-pub use opening::{begin_generations, look, open, open_node, url_problem};
+pub use opening::{begin_generations, look, open, open_node, surroundings, url_problem};
 #[cfg(not(feature = "postgres"))]
 pub use opening::{copy_from_database, copy_to_database};
 pub use paging::COUNT_ROWS_MAX;

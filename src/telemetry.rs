@@ -39,7 +39,10 @@ pub fn log(form: LogForm, filter: &str) {
         ),
     };
     let lines = tracing_subscriber::registry().with(filter);
-    let layer = fmt::layer().with_writer(std::io::stderr);
+    // Nobody hears of a closed standard error, least of all by way of itself.
+    let layer = fmt::layer()
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     let _ = match form {
         LogForm::Plain => {
             let colours = std::io::stderr().is_terminal();

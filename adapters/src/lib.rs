@@ -115,4 +115,8 @@ pub struct Hints<'a> {
     /// that it was asked for by, which names the item. Then any bytes do; how many, the caller has
     /// limited.
     pub resource: Option<&'a str>,
+    /// The public address of a resource, where that is another one: readers are led there.
+    pub address: Option<&'a str>,
+    /// Time at which a resource was read, microseconds since 1970: the date of what it is then.
+    pub read_at_us: Option<i64>,
 }

@@ -54,6 +54,30 @@ impl PageText {
         self.count(entry) > 0
     }
 
+    /// True when the page holds the first words of what the entry says; `None` if it says too
+    /// little to tell.
+    pub fn shows_text(&self, entry: &Entry) -> Option<bool> {
+        let opening = opening(entry)?;
+        Some(self.tagged.contains(&opening) || self.untagged.contains(&opening))
+    }
+
+    /// True when an element of the page has this name, to which the fragment of an address leads.
+    pub fn has_anchor(&self, fragment: &str) -> bool {
+        let is_name = |at: usize| {
+            let before = self.page[..at].trim_end_matches(['"', '\'']);
+            let after = &self.page[at + fragment.len()..];
+            let ends_with = |name: &str| {
+                let start = before.len().checked_sub(name.len());
+                let end = start.and_then(|start| before.as_bytes().get(start..));
+                end.is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
+            };
+            (ends_with("id=") || ends_with("name="))
+                && after
+                    .starts_with(|c: char| matches!(c, '"' | '\'' | '>' | '/') || c.is_whitespace())
+        };
+        !fragment.is_empty() && self.page.match_indices(fragment).any(|(at, _)| is_name(at))
+    }
+
     /// Number of times that the page holds the entry: a page of another entry may name it, too, but
     /// less often than its own.
     pub fn count(&self, entry: &Entry) -> usize {
@@ -274,6 +298,27 @@ mod tests {
         );
         assert_eq!(count("a post a post"), 2);
         assert_eq!(count("<h1>Nothing</h1>"), 0);
+    }
+
+    #[test]
+    fn the_first_words_and_the_anchor_of_an_entry_tell_it_from_its_namesakes() {
+        let page = |page: &str| PageText::new(page.as_bytes(), &Hints::default());
+        let entry = Entry {
+            content: Some(Body {
+                text: Text::html("One two three four five six seven eight nine"),
+                ..Body::default()
+            }),
+            ..titled(Text::plain("By Anna"))
+        };
+        let there = page("<li id=\"comment-7\">By Anna: one two three, four five six seven eight");
+        assert_eq!(there.shows_text(&entry), Some(true));
+        assert!(there.has_anchor("comment-7") && !there.has_anchor("comment-"));
+        let other = page("<li id=comment-77>By Anna: hello <a href='#comment-7'>answer</a>");
+        assert_eq!(other.shows_text(&entry), Some(false));
+        assert!(!other.has_anchor("comment-7") && other.has_anchor("comment-77"));
+        assert!(!other.has_anchor(""));
+        assert_eq!(other.shows_text(&titled(Text::plain("By Anna"))), None);
+        assert!(page("<A NAME='x'>").has_anchor("x") && !page("<a grid=x>").has_anchor("rid"));
     }
 
     #[test]

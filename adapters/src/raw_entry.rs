@@ -116,6 +116,15 @@ impl RawEntry {
         }
     }
 
+    /// The address at which readers find a resource, which names it to them; `None` for an entry of a
+    /// feed, which its key names.
+    pub fn address(&self) -> Option<&str> {
+        match &self.source {
+            EntrySource::Resource(resource) => Some(resource.address()),
+            EntrySource::Markup { .. } | EntrySource::Item { .. } => None,
+        }
+    }
+
     /// Reads the entry. Anything that cannot be understood is left out and noted.
     pub fn parse(&self) -> (Entry, Vec<Note>) {
         let (entry, notes) = match &self.source {

@@ -37,10 +37,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed
     let base = hints.base_url.and_then(|url| uri::rebase(None, url));
     if let Some(url) = hints.resource {
         return Ok(SlicedDocument::of_resource(Resource::new(
-            url,
-            base,
-            hints.content_type,
-            bytes,
+            url, base, hints, bytes,
         )));
     }
     if let Some(binary) = detect::binary(bytes) {

@@ -2,13 +2,15 @@
 //! ids that their URLs would not give them, and whose URL has changed; nothing is written.
 
 use super::{
-    RemovedFeed, all_feeds, observed,
+    RemovedFeed, all_feeds,
+    move_questions::{LeftAddress, MoveQuestion, move_questions},
+    observed,
     registry::{self, UnreadEntry},
     removed::removed_feeds,
     site_addresses::SiteFeed,
 };
 use crate::{
-    catalog::{self, RegistryNames},
+    catalog::{self, FeedSettings, RegistryNames},
     config::Config,
     feed::record::FeedNo,
     ingest::without_credentials,
@@ -26,6 +28,12 @@ pub struct BesideStore {
     pub namespaces: BTreeMap<String, String>,
     /// Feeds with items whose URL is another than the one that was polled last.
     pub moved: Vec<String>,
+    /// Addresses that feeds of sites leave.
+    #[serde(default)]
+    pub left: Vec<LeftAddress>,
+    /// Feeds of sites that may have moved.
+    #[serde(default)]
+    pub questions: Vec<MoveQuestion>,
     /// The names of the feeds of the registry.
     #[serde(default)]
     pub registered: BTreeSet<String>,
@@ -46,14 +54,15 @@ impl BesideStore {
         let mut found = Self {
             registered: names.sound.clone(),
             unread: registry::unread(names),
+            questions: move_questions(store, config, &feeds, names).await?,
             ..Self::default()
         };
-        let mut urls: HashMap<&str, Url> = HashMap::new();
+        let mut urls: HashMap<&str, (&FeedSettings, Url)> = HashMap::new();
         for (feed, namespace) in feeds.iter().zip(namespaces) {
             if feed.group.is_some() {
                 continue;
             }
-            urls.insert(&feed.name, without_credentials(&feed.url));
+            urls.insert(&feed.name, (feed, without_credentials(&feed.url)));
             if namespace != feed.namespace() {
                 found.namespaces.insert(feed.name.clone(), namespace);
             }
@@ -69,9 +78,12 @@ impl BesideStore {
         drop(records);
         let mut polls = listing::polls(store);
         while let Some((no, poll)) = polls.try_next().await? {
-            if let Some(name) = with_items.remove(&no)
-                && urls[name.as_str()].as_str() != poll.url
-            {
+            let Some(name) = with_items.remove(&no) else {
+                continue;
+            };
+            let (feed, url) = &urls[name.as_str()];
+            if url.as_str() != poll.url {
+                found.left.extend(LeftAddress::of(feed, &poll.url));
                 found.moved.push(name);
             }
         }

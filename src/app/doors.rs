@@ -8,7 +8,7 @@ use crate::{
         socket::listen_tcp,
         tls::{Certificate, CurrentCertificate},
     },
-    serve,
+    serve::{self, own_addresses::Listeners},
 };
 use anyhow::Context as _;
 use std::{
@@ -35,6 +35,15 @@ pub(super) struct Listening {
 }
 
 impl Listening {
+    /// All of them, as the configuration is held against them.
+    pub(super) fn bound(&self) -> Listeners {
+        let closed = std::iter::once(self.operator).chain(self.redirect);
+        Listeners {
+            consumers: self.consumers.clone(),
+            closed: closed.collect(),
+        }
+    }
+
     /// The first address of consumers; none is known of sockets in the file system.
     pub(super) fn address(&self) -> SocketAddr {
         let none = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));

@@ -3,7 +3,8 @@
 
 use super::{relay::Relay, workplace::Workplace};
 use crate::{
-    feed::record::FeedNo, locks::lock, notify::Notify, serve::sites::fresh_looks::FreshLooks,
+    feed::record::FeedNo, ingest::LONE_WAIT, locks::lock, notify::Notify,
+    serve::sites::fresh_looks::FreshLooks,
 };
 use futures_util::future::BoxFuture;
 use std::{
@@ -12,9 +13,6 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, timeout};
-
-/// Time that a reader waits for a look of another process, as for one of this process.
-const LOOK_WAIT: Duration = Duration::from_millis(500);
 
 /// The way to looks.
 pub(super) struct ReaderLooks {
@@ -58,7 +56,7 @@ impl FreshLooks for ReaderLooks {
             notify.documents_may_differ();
         });
         Some(Box::pin(
-            async move { drop(timeout(LOOK_WAIT, looking).await) },
+            async move { drop(timeout(LONE_WAIT, looking).await) },
         ))
     }
 }

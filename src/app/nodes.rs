@@ -4,6 +4,7 @@
 use super::{
     accounts,
     bench::Bench,
+    doors::Listening,
     insight::Following,
     relay::{Door, Letter, Relay, asked_look, reply_words},
     workplace::Workplace,
@@ -11,9 +12,13 @@ use super::{
 use crate::{
     catalog::{self, CatalogSnapshot, FeedSettings},
     edge::body,
-    serve::admin::{Admin, Relayed},
+    serve::{
+        self,
+        admin::{Admin, Relayed},
+    },
     store::{Duty, Moves, NodeFace, Nodes, Question, Store, StoreError},
 };
+use agreement::Agreement;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, Response, StatusCode};
@@ -25,6 +30,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
+
+mod agreement;
 
 /// Time that pushes and polls have to end when another process has taken over: what they would
 /// store is refused.
@@ -56,6 +63,7 @@ pub(super) struct Shifts {
     heard: watch::Receiver<Option<Instant>>,
     /// True when nobody was known any more.
     was_unheard: bool,
+    agreement: Agreement,
 }
 
 /// Changes of others that are not read yet.
@@ -91,17 +99,23 @@ pub(super) async fn registered_elsewhere(
 }
 
 /// Says who this process is.
-pub(super) fn face(bench: &Bench) -> NodeFace {
+pub(super) fn face(server: &serve::Config, listening: &Listening) -> NodeFace {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = match host.trim() {
         "" => "everfeed",
         host => host,
     };
-    let server = &bench.wiring.config.server;
+    face_of(server, format!("{host}:{}", listening.address().port()))
+}
+
+/// Says who a process of this configuration is.
+pub(super) fn face_of(server: &serve::Config, name: String) -> NodeFace {
+    let former = server.former_public_urls.iter();
     NodeFace {
-        name: format!("{host}:{}", bench.listening.address().port()),
+        name,
         public_url: server.public_url.to_string(),
         prefix: server.prefix.clone(),
+        former: former.map(ToString::to_string).collect(),
     }
 }
 
@@ -117,6 +131,7 @@ impl Shifts {
             admin,
             behind: Behind::default(),
             was_unheard: false,
+            agreement: Agreement::default(),
         })
     }
 
@@ -144,6 +159,8 @@ impl Shifts {
                         self.bench.wiring.notify.documents_may_differ();
                     }
                     self.catch_up().await;
+                    let works = self.workplace().work().is_some();
+                    self.agreement.look(&self.bench, works).await;
                 }
             }
         }

@@ -203,6 +203,7 @@ pub(super) async fn plan(
     match wanted {
         WantedChange::Put(entries) => {
             refuse_taken(&base, &entries)?;
+            refuse_own(&base, &entries)?;
             for entry in entries {
                 let name = entry.settings.name.clone();
                 let outcome = outcome(&before, &entry.settings);
@@ -307,6 +308,17 @@ fn refuse_taken(base: &Config, entries: &[FeedEntry]) -> Result<(), RegistryAnsw
     if mistakes.is_empty() {
         return Ok(());
     }
+    Err(RegistryAnswer::mistaken(status, mistakes))
+}
+
+/// Refuses entries with a URL at which this everfeed answers itself.
+fn refuse_own(base: &Config, entries: &[FeedEntry]) -> Result<(), RegistryAnswer> {
+    let settings = entries.iter().map(|entry| &entry.settings);
+    let mistakes: Vec<_> = settings.flat_map(|feed| base.own_urls_of(feed)).collect();
+    if mistakes.is_empty() {
+        return Ok(());
+    }
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
     Err(RegistryAnswer::mistaken(status, mistakes))
 }
 
@@ -419,7 +431,7 @@ pub(super) fn list<'a>(
     for feed in feeds.by_ref().take(PAGE_FEEDS_MAX) {
         let source = if names.sound.contains(&feed.name) {
             "registry"
-        } else if feed.is_called_by_site() {
+        } else if feed.is_given_by_site() {
             "site"
         } else {
             "file"

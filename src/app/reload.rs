@@ -4,6 +4,8 @@
 use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
+    beside_worker,
+    move_questions::{self, LeftAddress, MoveQuestion, move_questions},
     registry::{self, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_feeds},
     status::{ConfigStatus, ReloadStatus, now},
@@ -38,6 +40,8 @@ pub(super) struct Reloader {
     /// Feeds of the file that the store does not know yet, where another process has to register
     /// them.
     unknown: Mutex<Vec<FeedSettings>>,
+    /// Digest of what all nodes have to agree on, of the file in force.
+    digest: Mutex<String>,
 }
 
 /// The turn to change what is in force.
@@ -78,6 +82,10 @@ pub struct ReloadReport {
     pub waiting: Vec<String>,
     /// Feeds with items whose URL has changed.
     pub moved: Vec<String>,
+    /// Feeds of sites that may have moved.
+    pub questions: Vec<MoveQuestion>,
+    /// Addresses that feeds of sites leave at the next start.
+    pub left: Vec<LeftAddress>,
 }
 
 /// A reload that was refused; the configuration before it is wholly in force.
@@ -154,15 +162,23 @@ impl Reloader {
             turn: tokio::sync::Mutex::default(),
             status: Mutex::new(status),
             unknown: Mutex::default(),
+            digest: Mutex::default(),
         }
     }
 
-    /// The same, of a file with feeds that the store does not know yet.
-    pub(super) fn not_knowing(self, unknown: Vec<FeedSettings>) -> Self {
+    /// The same, of a file with this digest and with feeds that the store does not know yet.
+    pub(super) fn of_file(self, digest: String, unknown: Vec<FeedSettings>) -> Self {
         Self {
             unknown: Mutex::new(unknown),
+            digest: Mutex::new(digest),
             ..self
         }
+    }
+
+    /// Digest of what all nodes have to agree on, of the file in force; empty where there is one
+    /// node.
+    pub(super) fn digest(&self) -> String {
+        lock(&self.digest).clone()
     }
 
     /// State of the configuration, for the operator.
@@ -202,13 +218,17 @@ impl Reloader {
     async fn take_in(&self) -> Result<ReloadReport, ReloadRefused> {
         let parts = &self.parts;
         let source = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?;
-        let (config, names) = self.load().await?;
+        let (config, names, digest) = self.load().await?;
         // The profiles in force are those of the start.
         let profiles = parts.started_with.platforms.profiles();
         let mut problems = Vec::new();
         for feed in &config.feed {
             let found = feed.platform_problem(&profiles);
             problems.extend(found.map(|problem| problem.within(&format!("feed.{}", feed.name))));
+            // The sockets that are bound are known now. What is registered already goes on.
+            if !names.contains(&feed.name) {
+                problems.extend(parts.started_with.own_urls_of(feed));
+            }
         }
         if !problems.is_empty() {
             let file = source.file.clone();
@@ -216,6 +236,7 @@ impl Reloader {
         }
         super::tell_warnings(&config.warnings());
         let waiting = waiting_for_restart(&parts.started_with, &config);
+        let (questions, left) = self.asked_of_sites(&config, &names).await;
         let mut feeds = config.registered();
         let Config { site, server, .. } = &parts.started_with;
         if (&config.site, &config.server.public_url) != (site, &server.public_url) {
@@ -226,6 +247,7 @@ impl Reloader {
         self.join_found(&mut feeds).await?;
         registry::tell_unread(&names);
         let changes = self.put_in_force(feeds, names, self.putting()).await?;
+        *lock(&self.digest) = digest;
         let mut moved = Vec::new();
         for change in &changes.changed {
             if !change.keys.iter().any(|key| key == "url") {
@@ -240,13 +262,33 @@ impl Reloader {
             changes,
             waiting,
             moved,
+            questions,
+            left,
         })
+    }
+
+    /// Questions about the feeds of sites, which are in force from the next start on. A configuration
+    /// that would not start is told of by `check`.
+    async fn asked_of_sites(
+        &self,
+        config: &Config,
+        names: &RegistryNames,
+    ) -> (Vec<MoveQuestion>, Vec<LeftAddress>) {
+        let parts = &self.parts;
+        if config.site.is_empty() || !config.store.is_same_store(&parts.started_with.store) {
+            return Default::default();
+        }
+        let Ok(beside) = BesideStore::of(&*parts.store, config, names).await else {
+            return Default::default();
+        };
+        move_questions::tell(&beside.questions);
+        (beside.questions, beside.left)
     }
 
     /// Reads the file again and holds it against the store, as the next start would; takes nothing
     /// in. `None` where that start would open another store.
     pub(super) async fn check(&self) -> Result<Option<BesideStore>, ReloadRefused> {
-        let (config, names) = self.load().await?;
+        let (config, names, _) = self.load().await?;
         if !config.store.is_same_store(&self.parts.started_with.store) {
             return Ok(None);
         }
@@ -255,8 +297,8 @@ impl Reloader {
     }
 
     /// Reads files: the configuration, and the folder of profiles. The feeds of the registry are
-    /// among those of the configuration; their names are told, too.
-    async fn load(&self) -> Result<(Config, RegistryNames), ReloadRefused> {
+    /// among those of the configuration; their names are told, too, and the digest of the file.
+    async fn load(&self) -> Result<(Config, RegistryNames, String), ReloadRefused> {
         let source = self.parts.source.clone().ok_or(ReloadRefused::NoFile)?;
         let file = source.file.clone();
         let config = match tokio::task::spawn_blocking(move || source.load()).await {
@@ -265,8 +307,9 @@ impl Reloader {
         };
         let registered = registry::registered(&*self.parts.store, &self.entry_reader()).await;
         let registered = registered.map_err(ReloadRefused::Store)?;
+        let digest = beside_worker::digest(&config);
         let config = config.with_registered(&registered, &file)?;
-        Ok((config, registered.names))
+        Ok((config, registered.names, digest))
     }
 
     /// The reader of entries of the registry.
@@ -382,6 +425,8 @@ impl Reloader {
             .collect();
         self.join_found(&mut feeds).await?;
         let names = (**running.registry()).clone();
+        let asked = move_questions(&*parts.store, &parts.started_with, &feeds, &names).await;
+        move_questions::tell(&asked.map_err(ReloadRefused::Store)?);
         self.put_in_force(feeds, names, self.putting())
             .await
             .map(drop)
@@ -405,10 +450,19 @@ impl Reloader {
         }
         .map_err(ReloadRefused::of_store)?;
         let snapshot = snapshot.with_registry(names);
+        let snapshot = match by {
+            PuttingBy::Registering => snapshot,
+            PuttingBy::Following => {
+                let beside = beside_worker::of_feeds(&*parts.store, &snapshot, &unknown).await;
+                snapshot.with_beside_worker(beside.map_err(ReloadRefused::Store)?)
+            }
+        };
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
         let removed = removed_feeds(&*parts.store, &snapshot).await;
         let mut removed = removed.map_err(ReloadRefused::Store)?;
-        removed.retain(|feed| changes.has_removed(&feed.name));
+        removed.retain(|feed| {
+            changes.has_removed(&feed.name) && !snapshot.beside_worker().has(&feed.name)
+        });
         removed::tell(&removed);
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         let added = changes.added.iter().map(|feed| feed.no);
@@ -526,6 +580,12 @@ impl fmt::Display for ReloadReport {
         }
         for feed in &self.moved {
             writeln!(f, "{}", moved_line(feed))?;
+        }
+        for question in &self.questions {
+            writeln!(f, "question {question}")?;
+        }
+        for left in &self.left {
+            writeln!(f, "left     {left}")?;
         }
         if self.changes.is_empty() {
             writeln!(f, "no feed changed")?;

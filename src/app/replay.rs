@@ -4,7 +4,7 @@
 
 use crate::{
     catalog::FeedSettings,
-    clock::Manual,
+    clock::{Clock as _, Manual},
     feed::{
         absence::{Coverage, PageControl},
         item::{Item, ItemId, Reason},
@@ -13,7 +13,7 @@ use crate::{
         page::PageQuery,
         position::Position,
         reconcile::Evidence,
-        schedule::{Answer, Failure, PollState, ValidatorPair},
+        schedule::{Answer, Failure, FaultKind, PollState, ValidatorPair},
         stamp::Stamp,
     },
     ingest::{
@@ -21,8 +21,8 @@ use crate::{
         checks::Check,
         polls::Poll,
         recording::{
-            QuietPoll, Recorded, RecordedAnswer, RecordedPage, RecordedSettings, played_at,
-            recorded, recorded_answers,
+            QuietPoll, Recorded, RecordedAnswer, RecordedPage, RecordedPoll, RecordedSettings,
+            played_at, recorded, recorded_answers,
         },
         upstream::DocumentReply,
     },
@@ -52,6 +52,8 @@ pub struct Step {
     pub observed: Option<ObservationRecord>,
     /// Reason why it could not be read.
     pub failure: Option<String>,
+    /// Reason why there was no document, for a poll that failed.
+    pub missed: Option<String>,
     /// The items that it changed, in the order of their T.
     pub changes: Vec<Changed>,
     /// True when it left a gap marker.
@@ -87,7 +89,10 @@ pub enum Kind {
 enum ReplaySource {
     /// Recorded by everfeed: every document is there with its time, and every other answer on which
     /// something depends.
-    Recording(Vec<(PathBuf, Recorded)>, Vec<RecordedAnswer>),
+    Recording(
+        Vec<(PathBuf, Result<Recorded, String>)>,
+        Vec<RecordedAnswer>,
+    ),
     /// Versions of a document, each in force until the next: asked for when it appears, and in
     /// between whenever a poll is due.
     Versions(Vec<(PathBuf, Stamp)>),
@@ -127,7 +132,10 @@ pub fn feeds(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn is_feed(folder: &Path) -> bool {
-    folder.join(MANIFEST).exists() || recorded(folder).is_ok_and(|found| !found.is_empty())
+    let has_answers = || recorded_answers(folder).is_ok_and(|found| !found.is_empty());
+    folder.join(MANIFEST).exists()
+        || recorded(folder).is_ok_and(|found| !found.is_empty())
+        || has_answers()
 }
 
 /// Plays a feed and tells what each poll came to. `unconditional` takes every document for the
@@ -142,10 +150,18 @@ pub async fn play(
     let mut player = Player::new(folder, feed, &source).await?;
     match source {
         ReplaySource::Recording(documents, answers) => {
-            let came: Vec<&Recorded> = documents.iter().map(|(_, came)| came).collect();
+            let came = documents.iter().filter_map(|(_, came)| came.as_ref().ok());
+            let came: Vec<&Recorded> = came.collect();
             let times = played_at(&came, &answers);
             let mut answers = answers.iter().zip(times).peekable();
             for (path, came) in documents {
+                let came = match came {
+                    Ok(came) => came,
+                    Err(why) => {
+                        player.pass_over(&path, why);
+                        continue;
+                    }
+                };
                 while let Some((answer, _)) = answers.next_if(|(_, at_us)| *at_us < came.at_us) {
                     player.hear(answer).await?;
                 }
@@ -178,10 +194,12 @@ impl ReplaySource {
 
     /// The settings under which its first document was read.
     fn settings(&self) -> RecordedSettings {
-        match self {
-            Self::Recording(documents, _) if !documents.is_empty() => documents[0].1.under.clone(),
-            _ => RecordedSettings::default(),
-        }
+        let Self::Recording(documents, _) = self else {
+            return RecordedSettings::default();
+        };
+        let mut came = documents.iter().filter_map(|(_, came)| came.as_ref().ok());
+        came.next()
+            .map_or_else(RecordedSettings::default, |came| came.under.clone())
     }
 }
 
@@ -343,13 +361,13 @@ impl Player {
         let observed = self.observed().await?;
         let fault = self.state.health.fault.as_ref();
         let failure = fault.map(|fault| fault.kind.to_string());
+        let changes = self.changes().await?;
         // Whatever cannot be read is told once.
         let last = self.steps.last();
         let is_known = last.is_some_and(|last| last.file == file && last.failure == failure);
-        if observed.is_none() && (failure.is_none() || is_known) {
+        if observed.is_none() && changes.is_empty() && (failure.is_none() || is_known) {
             return Ok(());
         }
-        let changes = self.changes().await?;
         let mut events = observed.iter().flat_map(|seen| &seen.events);
         let gap = events.any(|event| event.leaves_a_gap());
         self.steps.push(Step {
@@ -357,10 +375,24 @@ impl Player {
             at,
             observed,
             failure,
+            missed: None,
             changes,
             gap,
         });
         Ok(())
+    }
+
+    /// Notes a document of which the recording does not say how it came.
+    fn pass_over(&mut self, path: &Path, why: String) {
+        self.steps.push(Step {
+            file: file_name(path),
+            at: Stamp::from_micros(self.clock.now_us()),
+            observed: None,
+            failure: Some(why),
+            missed: None,
+            changes: Vec::new(),
+            gap: false,
+        });
     }
 
     /// Takes in an answer that was no document.
@@ -382,17 +414,32 @@ impl Player {
                 }
             }
             RecordedAnswer::Poll(poll) => {
-                let reply = match poll.poll {
-                    QuietPoll::Unchanged => unchanged(),
-                    QuietPoll::Failed => DocumentReply::Failed {
-                        failure: Failure::ours("the recording holds no answer"),
-                        host: None,
-                    },
+                let missed = match poll.poll {
+                    QuietPoll::Unchanged => {
+                        self.state = self.answered(unchanged(), false).await;
+                        None
+                    }
+                    QuietPoll::Failed => Some(self.fail(poll).await),
                 };
-                self.state = self.answered(reply, false).await;
-                self.note("no document".to_owned(), at).await
+                self.note("no document".to_owned(), missed, at).await
             }
         }
+    }
+
+    /// A poll failed, as the recording says. What has waited long enough is released all the same.
+    /// The reason.
+    async fn fail(&mut self, poll: &RecordedPoll) -> String {
+        let failure = match poll.status {
+            Some(status) => Failure::of(FaultKind::Refused {
+                status,
+                has_credentials: false,
+            }),
+            None => Failure::ours("the recording holds no answer"),
+        };
+        let failed = Poll::new(&self.context, &self.feed, &self.state);
+        self.state = failed.failed_once(&failure).await.state;
+        let why = poll.why.clone();
+        why.unwrap_or_else(|| "the recording does not say why".to_owned())
     }
 
     /// The page of an item says what it once said, if the item is missed here, too, or a tombstone
@@ -409,7 +456,7 @@ impl Player {
         };
         told.map_err(|failure| anyhow::anyhow!("{failure}"))?;
         let name = page.link.as_ref().unwrap_or(&page.iri);
-        self.note(name.clone(), at).await
+        self.note(name.clone(), None, at).await
     }
 
     /// The item that a page was asked for, and true when it is a tombstone: by our id, as which it
@@ -442,14 +489,20 @@ impl Player {
     }
 
     /// Notes what an answer came to that was no document, if it came to anything.
-    async fn note(&mut self, file: String, at: Stamp) -> anyhow::Result<()> {
+    async fn note(
+        &mut self,
+        file: String,
+        missed: Option<String>,
+        at: Stamp,
+    ) -> anyhow::Result<()> {
         let (observed, changes) = (self.observed().await?, self.changes().await?);
-        if observed.is_some() || !changes.is_empty() {
+        if observed.is_some() || missed.is_some() || !changes.is_empty() {
             self.steps.push(Step {
                 file,
                 at,
                 observed,
                 failure: None,
+                missed,
                 changes,
                 gap: false,
             });
@@ -562,6 +615,7 @@ fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched
         headers: Box::new(HeaderMap::from_iter(headers)),
         base_url: url,
         resource: came.and_then(|came| came.under.resource.clone()),
+        address: came.and_then(|came| came.under.address.clone()),
         memory: None,
         coverage: match came {
             Some(came) if came.is_part => Coverage::Delta,
@@ -569,3 +623,6 @@ fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

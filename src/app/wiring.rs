@@ -38,6 +38,7 @@ use crate::{
         answers::first_seen::FirstSeen,
         feeds::{context::ServeContext, long_poll::Waiters},
         hub_forms::HubService,
+        own_addresses::Listeners,
         own_mounts::{WayToOrigins, answers_itself, own_mounts},
         routing::mount::Mount,
         sites::fresh_looks::FreshLooks,
@@ -303,12 +304,15 @@ impl Wiring {
         listening: &Listening,
     ) -> OwnPlaces {
         let context = context.clone();
-        let closed = std::iter::once(listening.operator).chain(listening.redirect);
+        let Listeners { consumers, closed } = listening.bound();
         let sites = self.config.site.iter();
         OwnPlaces {
-            closed: closed.collect(),
-            consumers: listening.consumers.clone(),
-            public_url: Some(self.config.server.public_url.clone()),
+            closed,
+            consumers,
+            roots: std::iter::once(&self.config.server.public_url)
+                .chain(&self.config.server.former_public_urls)
+                .cloned()
+                .collect(),
             site_hosts: sites.filter_map(|site| site.host.clone()).collect(),
             answers: Arc::new(move |request| answers_itself(&context, request)),
         }

@@ -83,8 +83,13 @@ impl AllStoredIds {
             let owner = owners.get(wanted.as_str());
             let holder = owner.or_else(|| new.get(&wanted)).or(removed);
             // Feeds of sites are not given by hand.
-            let is_given = is_known || !feed.is_called_by_site();
+            let is_given = is_known || !feed.is_called_by_address();
             if is_given && let Some(holder) = holder {
+                // A site has no key for it. One of its feeds moved, and another came in its place.
+                if feed.is_given_by_site() {
+                    found.push(of_its_own(feed));
+                    continue;
+                }
                 return Err(StoreError::NamespaceHeld {
                     feed: feed.name.clone(),
                     namespace: wanted,

@@ -23,6 +23,10 @@ mod group;
 
 mod private_places;
 
+mod legacy_place;
+
+mod site_feeds;
+
 mod site;
 
 pub use deletions::DeletionSettings;
@@ -31,13 +35,15 @@ pub use group::{
 };
 pub use import::ImportSettings;
 pub use keep::KeepSettings;
+pub use legacy_place::{FeedNamer, FormerPlace, LegacyPlace, ServePlain, topic_at};
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use private_places::PrivatePlaces;
 pub use record::RecordSettings;
 pub use show::ShowRule;
 pub(in crate::catalog) use show::{parts_of, shown_by};
-pub use site::{LegacyPlace, ServePlain, SiteFeeds, SiteSettings};
+pub use site::SiteSettings;
+pub use site_feeds::{ListedPath, SiteFeeds};
 
 /// `[[feed]]`: an upstream and how it is treated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,8 +169,19 @@ impl FeedSettings {
     }
 
     /// True for a feed of a site that is called by its address there.
-    pub fn is_called_by_site(&self) -> bool {
-        self.legacy.as_ref().is_some_and(|place| place.names_feed)
+    pub fn is_called_by_address(&self) -> bool {
+        self.is_named_by(FeedNamer::Address)
+    }
+
+    /// True for a feed whose settings are those of its site: it has no table of its own.
+    pub fn is_given_by_site(&self) -> bool {
+        self.is_called_by_address() || self.is_named_by(FeedNamer::Site)
+    }
+
+    fn is_named_by(&self, namer: FeedNamer) -> bool {
+        self.legacy
+            .as_ref()
+            .is_some_and(|place| place.named_by == namer)
     }
 
     /// The URL by which its readers know it: its address at a site, else the one that is polled.
@@ -178,17 +195,19 @@ impl FeedSettings {
     }
 
     /// The namespace that the feed's ids are hashed with: as configured, else host, port, path and
-    /// query of its URL, without scheme, credentials and fragment, so that a move to https changes
+    /// query of its URL, or of its address at the site that gives it, without scheme, credentials and fragment, so that a move to https changes
     /// no id (DESIGN section 3).
     pub fn namespace(&self) -> String {
         if let Some(namespace) = &self.id_namespace {
             return namespace.clone();
         }
-        let mut namespace = self.url.host_str().unwrap_or_default().to_ascii_lowercase();
-        if let Some(port) = self.url.port() {
-            namespace += &format!(":{port}");
-        }
-        namespace + &self.url[url::Position::BeforePath..url::Position::AfterQuery]
+        // The old server of a site may move; its readers' address stays, and the ids with it.
+        let url = if self.is_given_by_site() {
+            self.known_as()
+        } else {
+            &self.url
+        };
+        namespace_of(url)
     }
 
     /// Every setting that has the right type and still cannot be meant. Keys are those of the
@@ -262,6 +281,15 @@ impl FeedSettings {
 
 const fn yes() -> bool {
     true
+}
+
+/// The namespace that a URL gives.
+pub(in crate::catalog) fn namespace_of(url: &Url) -> String {
+    let mut namespace = url.host_str().unwrap_or_default().to_ascii_lowercase();
+    if let Some(port) = url.port() {
+        namespace += &format!(":{port}");
+    }
+    namespace + &legacy_place::path_of(url)
 }
 
 fn is_name(name: &str) -> bool {

@@ -1,7 +1,10 @@
 //! The sites before which we stand: which one a request is for, which feeds they have, and what
 //! these are called; not what requests are answered.
 
-use super::{Destination, FeedSettings, PrivatePlaces, SiteFeeds, SiteSettings};
+use super::{
+    Destination, FeedSettings, ListedPath, PrivatePlaces, SiteFeeds, SiteSettings,
+    settings::namespace_of,
+};
 use crate::store::{Store, StoreError, listing};
 use futures_util::TryStreamExt as _;
 use http::{header::HOST, request::Parts};
@@ -11,6 +14,9 @@ use std::{
     sync::Arc,
 };
 use url::Url;
+
+#[cfg(test)]
+mod tests;
 
 /// A site before which we stand.
 #[derive(Clone, Debug)]
@@ -146,39 +152,35 @@ pub async fn join_found(
                         site.public_root(public_url)
                     ),
                     None => {
-                        let path = std::slice::from_ref(path);
-                        SiteSettings::join(sites, no, path, public_url, feeds);
+                        let path = ListedPath::from(path.as_str());
+                        SiteSettings::join(sites, no, &[path], public_url, feeds);
                     }
                 }
             }
         }
     }
-    keep_names(store, sites, feeds).await
+    let is_of_site = |feed: &FeedSettings| feed.legacy.is_some();
+    if !feeds.iter().any(is_of_site) {
+        return Ok(());
+    }
+    let stored = StoredNames::read(store).await?;
+    keep_names(&stored, sites, feeds);
+    keep_addresses(&stored, sites, public_url, feeds);
+    Ok(())
 }
 
 /// Gives those feeds of sites that are called by their addresses the names under which the store
 /// has them: sites that come, go or change places in the file may change how a feed would be called
 /// today.
-async fn keep_names(
-    store: &dyn Store,
-    sites: &[SiteSettings],
-    feeds: &mut Vec<FeedSettings>,
-) -> Result<(), StoreError> {
+fn keep_names(stored: &StoredNames, sites: &[SiteSettings], feeds: &mut Vec<FeedSettings>) {
     let (called, mut kept): (Vec<FeedSettings>, Vec<FeedSettings>) = std::mem::take(feeds)
         .into_iter()
-        .partition(FeedSettings::is_called_by_site);
-    let stored = if called.is_empty() {
-        StoredNames::default()
-    } else {
-        StoredNames::read(store).await?
-    };
+        .partition(FeedSettings::is_called_by_address);
     let mut taken: HashSet<String> = kept.iter().map(|feed| feed.name.clone()).collect();
     let mut new = Vec::new();
     for mut feed in called {
         let site = feed.legacy.as_ref().and_then(|place| sites.get(place.site));
-        if site.is_some_and(|site| site.host.is_none()) {
-            stored.keep_namespace(&mut feed);
-        }
+        stored.keep_namespace(&mut feed, site.is_some_and(|site| site.host.is_none()));
         let names = stored.of_namespace(&feed.namespace());
         let usual = usual_names(sites, &feed);
         let first = usual.iter().filter(|name| names.contains(name));
@@ -209,7 +211,32 @@ async fn keep_names(
         }
     }
     *feeds = kept;
-    Ok(())
+}
+
+// Decides: By which former addresses is a feed of a site known?
+/// Gives the feeds of sites the addresses by which they were known first, which their namespaces
+/// tell: readers and subscribers may hold them. The present address of another feed is left out.
+fn keep_addresses(
+    stored: &StoredNames,
+    sites: &[SiteSettings],
+    public_url: &Url,
+    feeds: &mut [FeedSettings],
+) {
+    let present: HashSet<Url> = feeds
+        .iter()
+        .filter_map(|feed| feed.legacy_url().cloned())
+        .collect();
+    for feed in feeds.iter_mut().filter(|feed| feed.legacy.is_some()) {
+        let Some(url) = stored.first_address(feed) else {
+            continue;
+        };
+        // A front page is nobody's former feed, and a query cannot be kept private.
+        let is_page = url.path() == "/" && url.query().is_none();
+        let is_unguarded = feed.is_private() && url.query().is_some();
+        if !present.contains(&url) && !is_page && !is_unguarded {
+            SiteSettings::add_former(sites, public_url, feed, url);
+        }
+    }
 }
 
 /// The names by which a feed of a site may be called, the one to be preferred first.
@@ -248,305 +275,34 @@ impl StoredNames {
         self.by_namespace.get(namespace).map_or(&[], Vec::as_slice)
     }
 
-    /// Gives the feed of a site without a host the namespace under which the store has its name,
-    /// where the path is the same: its host is that of `server.public_url`, which may change.
-    fn keep_namespace(&self, feed: &mut FeedSettings) {
+    /// The address by which a feed of a site was known first, by its namespace. That of a feed which
+    /// had a table of its own then may be the one that was polled, on this machine: it is none.
+    fn first_address(&self, feed: &FeedSettings) -> Option<Url> {
+        let namespace = self.by_name.get(&feed.name)?;
+        let (address, _) = namespace.split_once('#').unwrap_or((namespace, ""));
+        let scheme = feed.legacy_url()?.scheme();
+        let url = Url::parse(&format!("{scheme}://{address}")).ok()?;
+        let is_public = url.domain().is_some_and(|host| host.contains('.'));
+        let is_here = Some(url.host()) == feed.legacy_url().map(Url::host);
+        // A namespace that the operator gave may be anything.
+        let is_address = namespace_of(&url) == address && address.contains('/');
+        (is_address && (is_public || is_here)).then_some(url)
+    }
+
+    /// Gives a feed that is called by its address the namespace under which the store has its name,
+    /// where it is the same feed: of a site without a host the same path, since its host is that of
+    /// `server.public_url`, which may change; of any site the URL that is polled, since it may have
+    /// had a table of its own.
+    fn keep_namespace(&self, feed: &mut FeedSettings, is_of_any_host: bool) {
         let path = |namespace: &str| namespace.split_once('/').map(|(_, path)| path.to_owned());
         let own = feed.namespace();
-        if self.of_namespace(&own).is_empty()
-            && let Some(stored) = self
-                .by_name
-                .get(&feed.name)
-                .filter(|stored| path(stored) == path(&own))
-        {
+        let Some(stored) = self.by_name.get(&feed.name) else {
+            return;
+        };
+        let is_same =
+            (is_of_any_host && path(stored) == path(&own)) || *stored == namespace_of(&feed.url);
+        if is_same && self.of_namespace(&own).is_empty() {
             feed.id_namespace = Some(stored.clone());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        auth::access::AccessSettings,
-        clock::Manual,
-        store::{FoundFeeds, SiteStore as _, memory::Memory},
-    };
-
-    #[test]
-    fn a_request_is_for_the_site_of_its_host() {
-        let site = |host: Option<&str>, port: u16| SiteSettings {
-            host: host.map(str::to_owned),
-            ..SiteSettings::new(Url::parse(&format!("http://127.0.0.1:{port}")).unwrap())
-        };
-        let check = |sites: &Sites, target: &str, named: Option<&str>, expect: Option<u16>| {
-            let mut request = http::Request::get(target);
-            if let Some(host) = named {
-                request = request.header(HOST, host);
-            }
-            let (parts, ()) = request.body(()).unwrap().into_parts();
-            let found = sites
-                .of(&parts)
-                .and_then(|site| site.settings.origin.port());
-            assert_eq!(found, expect, "{target} {named:?}");
-        };
-        let named = [
-            site(Some("a.example"), 1),
-            site(Some("b.example"), 2),
-            site(Some("[::1]"), 3),
-        ];
-        let sites = Sites::new(&named);
-        check(&sites, "/", Some("a.example"), Some(1));
-        check(&sites, "/", Some("B.EXAMPLE.:80"), Some(2));
-        check(&sites, "/", Some("[::1]:8080"), Some(3));
-        check(&sites, "http://a.example/", Some("b.example"), Some(1));
-        check(&sites, "/", Some("c.example"), None);
-        check(&sites, "/", None, None);
-        let with_any = [named.to_vec(), vec![site(None, 4)]].concat();
-        let sites = Sites::new(&with_any);
-        check(&sites, "/", Some("c.example"), Some(4));
-        check(&sites, "/", None, Some(4));
-        check(&sites, "/", Some("a.example"), Some(1));
-    }
-
-    #[tokio::test]
-    async fn what_was_found_joins_with_the_access_of_its_site_and_what_cannot_be_private_stays_out()
-    {
-        let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
-        let public = Url::parse("http://blog.example/").unwrap();
-        let site = SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap());
-        let paths = ["/open.xml", "/closed.xml", "/?feed=rss2", "/?feed=atom"]
-            .map(str::to_owned)
-            .into();
-        store
-            .keep_found_feeds("http://blog.example/", FoundFeeds { paths })
-            .await
-            .unwrap();
-        let feed = |name: &str, path: &str, access: AccessSettings| FeedSettings {
-            access,
-            ..FeedSettings::new(
-                name,
-                Url::parse("http://127.0.0.1:1")
-                    .unwrap()
-                    .join(path)
-                    .unwrap(),
-            )
-        };
-        let known = vec![
-            feed("closed", "/closed.xml", AccessSettings::Users),
-            feed("hidden", "/?feed=atom", AccessSettings::Users),
-        ];
-        let placed = async |site: &SiteSettings| {
-            let mut feeds = known.clone();
-            join_found(&store, std::slice::from_ref(site), &public, &mut feeds)
-                .await
-                .unwrap();
-            let row =
-                |feed: FeedSettings| (feed.name, feed.legacy.is_some(), feed.access.is_private());
-            feeds.into_iter().map(row).collect::<Vec<_>>()
-        };
-        let row = |name: &str, is_placed, is_private| (name.to_owned(), is_placed, is_private);
-        let listed = [
-            row("closed", true, true),
-            row("hidden", false, true),
-            row("site-open-xml", true, false),
-            row("site-feed-rss2-1877d22b", true, false),
-        ];
-        assert_eq!(placed(&site).await, listed);
-        let private = SiteSettings {
-            access: AccessSettings::Users,
-            ..site
-        };
-        let listed = [
-            row("closed", true, true),
-            row("hidden", false, true),
-            row("site-open-xml", true, true),
-        ];
-        assert_eq!(placed(&private).await, listed);
-    }
-
-    #[tokio::test]
-    async fn no_address_of_a_private_feed_is_found_for_everybody() {
-        let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
-        let public = Url::parse("http://feeds.example/").unwrap();
-        let site = |host: &str, port: u16| SiteSettings {
-            host: Some(host.to_owned()),
-            ..SiteSettings::new(Url::parse(&format!("http://127.0.0.1:{port}")).unwrap())
-        };
-        for host in ["a", "b", "c"] {
-            let found = FoundFeeds {
-                paths: vec!["/closed.xml".to_owned(), "/open.xml".to_owned()],
-            };
-            let root = format!("http://{host}.example/");
-            store.keep_found_feeds(&root, found).await.unwrap();
-        }
-        let check = async |sites: &[SiteSettings], url: &str, alias: &str, expect: &[&str]| {
-            let mut feeds = vec![FeedSettings {
-                access: AccessSettings::Users,
-                aliases: vec![Url::parse(alias).unwrap()],
-                ..FeedSettings::new("closed", Url::parse(url).unwrap())
-            }];
-            join_found(&store, sites, &public, &mut feeds)
-                .await
-                .unwrap();
-            let open = feeds.iter().filter(|feed| !feed.is_private());
-            let mut open: Vec<&str> = open.map(|feed| feed.name.as_str()).collect();
-            open.sort_unstable();
-            assert_eq!(open, expect, "{url} {alias}");
-        };
-        let (a, b, c) = (
-            site("a.example", 1),
-            site("b.example", 1),
-            site("c.example", 2),
-        );
-        let (of_a, of_b) = ("http://a.example/closed.xml", "http://b.example/closed.xml");
-        let url = "http://127.0.0.1:1/closed.xml";
-        for sites in [[a.clone(), b.clone()], [b.clone(), a.clone()]] {
-            for alias in [of_a, of_b, "http://x.example/"] {
-                check(&sites, url, alias, &["a-open-xml", "b-open-xml"]).await;
-            }
-        }
-        let one = std::slice::from_ref(&a);
-        for spelling in [
-            "http://localhost:1/closed.xml",
-            "http://[::1]:1/Closed.xml/",
-            "http://user:pw@127.0.0.1:1//closed.xml?x=1",
-            "http://127.0.0.1:9/elsewhere.xml",
-            of_a,
-        ] {
-            check(one, spelling, of_a, &["a-open-xml"]).await;
-        }
-        let both = ["a-open-xml", "c-closed-xml", "c-open-xml"];
-        check(&[a, c], url, of_a, &both).await;
-        // Whoever reads the private one may read it there.
-        let private = SiteSettings {
-            access: AccessSettings::Users,
-            ..b
-        };
-        check(&[private], "http://127.0.0.1:1/closed.xml/", of_a, &[]).await;
-    }
-
-    #[tokio::test]
-    async fn a_feed_of_a_site_keeps_its_name_whatever_sites_come_go_and_change_places() {
-        let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
-        let public = Url::parse("http://feeds.example/").unwrap();
-        let site = |host: &str, feeds: SiteFeeds| SiteSettings {
-            host: Some(host.to_owned()),
-            feeds,
-            ..SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap())
-        };
-        let found = |host: &str| site(host, SiteFeeds::default());
-        let listed = |host: &str| site(host, SiteFeeds::Listed(vec!["/feed".to_owned()]));
-        for host in ["zero", "one", "two"] {
-            let found = FoundFeeds {
-                paths: vec!["/feed".to_owned()],
-            };
-            store
-                .keep_found_feeds(&format!("http://blog.{host}.example/"), found)
-                .await
-                .unwrap();
-        }
-        let served = async |sites: &[SiteSettings]| {
-            let mut feeds = vec![FeedSettings::new("other", Url::parse("http://x/").unwrap())];
-            for number in 0..sites.len() {
-                SiteSettings::join(
-                    sites,
-                    number,
-                    sites[number].feeds.listed(),
-                    &public,
-                    &mut feeds,
-                );
-            }
-            join_found(&store, sites, &public, &mut feeds)
-                .await
-                .unwrap();
-            let progress = crate::catalog::RegistrationProgress::default();
-            let snapshot = crate::catalog::register(&store, feeds, &progress)
-                .await
-                .unwrap();
-            let row = |feed: &Arc<crate::catalog::RegisteredFeed>| {
-                (
-                    feed.settings.known_as().host_str().unwrap().to_owned(),
-                    feed.settings.name.clone(),
-                )
-            };
-            snapshot
-                .feeds()
-                .map(row)
-                .collect::<std::collections::BTreeMap<_, _>>()
-        };
-        let rows = |rows: &[(&str, &str)]| {
-            let row = |(host, name): &(&str, &str)| ((*host).to_owned(), (*name).to_owned());
-            rows.iter()
-                .map(row)
-                .collect::<std::collections::BTreeMap<_, _>>()
-        };
-        let (zero, one, two) = ("blog.zero.example", "blog.one.example", "blog.two.example");
-        let other = ("x", "other");
-        let both = rows(&[(one, "blog-feed"), (two, "blog-two-example-feed"), other]);
-        assert_eq!(served(&[found(one), found(two)]).await, both);
-        assert_eq!(
-            served(&[found(two), found(one)]).await,
-            both,
-            "they have changed places"
-        );
-        assert_eq!(
-            served(&[listed(two), listed(one)]).await,
-            both,
-            "and are listed"
-        );
-        let alone = rows(&[(two, "blog-two-example-feed"), other]);
-        assert_eq!(served(&[found(two)]).await, alone, "the first has gone");
-        let three = rows(&[
-            (zero, "blog-zero-example-feed"),
-            (one, "blog-feed"),
-            (two, "blog-two-example-feed"),
-            other,
-        ]);
-        assert_eq!(
-            served(&[found(zero), found(one), found(two)]).await,
-            three,
-            "one comes before them"
-        );
-        let moved = rows(&[("blog.one.test", "blog-one-test-feed"), other]);
-        assert_eq!(
-            served(&[listed("blog.one.test")]).await,
-            moved,
-            "another host is another feed, and no mistake"
-        );
-    }
-
-    #[tokio::test]
-    async fn the_feed_of_a_site_without_a_host_is_the_same_under_another_public_url() {
-        let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
-        let listed = SiteFeeds::Listed(vec!["/feed".to_owned()]);
-        let site = SiteSettings {
-            feeds: listed,
-            ..SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap())
-        };
-        let registered = async |public: &str| {
-            let (sites, public) = (std::slice::from_ref(&site), Url::parse(public).unwrap());
-            let mut feeds = Vec::new();
-            SiteSettings::join(sites, 0, site.feeds.listed(), &public, &mut feeds);
-            join_found(&store, sites, &public, &mut feeds)
-                .await
-                .unwrap();
-            let progress = crate::catalog::RegistrationProgress::default();
-            let snapshot = crate::catalog::register(&store, feeds, &progress)
-                .await
-                .unwrap();
-            let feed = snapshot.feed("site-feed").unwrap();
-            (
-                feed.no,
-                feed.settings.namespace(),
-                feed.settings.known_as().to_string(),
-            )
-        };
-        let (no, namespace, _) = registered("http://127.0.0.1:8080").await;
-        let moved = registered("https://blog.example").await;
-        assert_eq!(
-            moved,
-            (no, namespace, "https://blog.example/feed".to_owned())
-        );
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    FeedSettings, NamedFeeds, PrivatePlaces, RegistryNames,
+    BesideWorker, FeedSettings, NamedFeeds, PrivatePlaces, RegistryNames,
     settings::shown_by,
     spelling::{PathRelation, PathSpelling},
 };
@@ -71,6 +71,7 @@ pub struct CatalogSnapshot {
     parts: HashMap<FeedNo, Vec<(Filter, FeedNo)>>,
     private: PrivatePlaces,
     registry: Arc<RegistryNames>,
+    beside_worker: Arc<BesideWorker>,
 }
 
 impl CatalogSnapshot {
@@ -89,22 +90,13 @@ impl CatalogSnapshot {
             }
             snapshot.by_no.insert(feed.no, feed.clone());
             if let Some(place) = &feed.settings.legacy {
-                snapshot
-                    .by_place
-                    .entry(place.site)
-                    .or_default()
-                    .insert(place.path.clone(), feed.no);
-                if feed.settings.is_private() {
-                    let spelling = PathSpelling::of(&place.path);
-                    snapshot
-                        .guarded
-                        .entry(place.site)
-                        .or_default()
-                        .push((spelling, feed.no));
-                }
+                let paths = snapshot.by_place.entry(place.site).or_default();
+                paths.insert(place.path.clone(), feed.no);
+                snapshot.guard(place.site, &place.path, &feed);
             }
             snapshot.feeds.insert(feed.settings.name.clone(), feed);
         }
+        snapshot.place_former();
         // The URL that is polled goes before another feed's public name.
         for feed in snapshot.feeds.values() {
             for alias in &feed.settings.aliases {
@@ -122,11 +114,66 @@ impl CatalogSnapshot {
         snapshot
     }
 
+    /// Places feeds at the addresses that they had before, where no feed has them now.
+    fn place_former(&mut self) {
+        let feeds: Vec<Arc<RegisteredFeed>> = self.feeds.values().cloned().collect();
+        for feed in feeds {
+            let place = feed.settings.legacy.iter();
+            for former in place.flat_map(|place| &place.former) {
+                let Some(site) = former.site else { continue };
+                let paths = self.by_place.entry(site).or_default();
+                if !paths.contains_key(&former.path) {
+                    paths.insert(former.path.clone(), feed.no);
+                    self.guard(site, &former.path, &feed);
+                }
+            }
+        }
+    }
+
+    /// Guards the path of a feed at a site, if not everybody may read it.
+    fn guard(&mut self, site: usize, path: &str, feed: &RegisteredFeed) {
+        if feed.settings.is_private() {
+            let guarded = self.guarded.entry(site).or_default();
+            guarded.push((PathSpelling::of(path), feed.no));
+        }
+    }
+
     /// The same snapshot, some feeds of which are from the registry.
     #[must_use]
     pub fn with_registry(self, registry: impl Into<Arc<RegistryNames>>) -> Self {
         let registry = registry.into();
         Self { registry, ..self }
+    }
+
+    /// The same snapshot in a process that follows, with its differences from that of the process
+    /// that works.
+    #[must_use]
+    pub fn with_beside_worker(self, beside_worker: impl Into<Arc<BesideWorker>>) -> Self {
+        let beside_worker = beside_worker.into();
+        Self {
+            beside_worker,
+            ..self
+        }
+    }
+
+    /// Compares the snapshot with what the process that works told: the feeds of the store that it
+    /// does not serve. `awaited` are feeds of this process that the store does not know.
+    pub fn compared<'a>(
+        &'a self,
+        awaited: impl IntoIterator<Item = &'a str>,
+        withdrawn: Option<&[FeedNo]>,
+    ) -> BesideWorker {
+        let served = self
+            .feeds()
+            .map(|feed| (feed.settings.name.as_str(), feed.no));
+        let remembered = self.all_withdrawn();
+        let remembered = remembered.filter(|(name, _)| !self.registry.contains(name));
+        BesideWorker::of(served, remembered, awaited, withdrawn)
+    }
+
+    /// The differences from the snapshot of the process that works.
+    pub fn beside_worker(&self) -> &BesideWorker {
+        &self.beside_worker
     }
 
     /// The entries of the registry.
@@ -278,12 +325,15 @@ impl CatalogSnapshot {
         (settings.is_resource() && settings.legacy.is_none()).then_some(feed)
     }
 
-    /// The feed of a site that readers know by this URL, by http and https alike.
+    /// The feed of a site that readers know, or knew, by this URL, by http and https alike.
     pub fn by_legacy_url(&self, url: &str) -> Option<&Arc<RegisteredFeed>> {
         let known = |url: &str| {
             let feed = self.feed_no(self.by_origin(url)?)?;
             let place = feed.settings.legacy.as_ref()?;
-            (normal(place.url.as_str()) == normal(url)).then_some(feed)
+            let mut addresses = place.urls().map(|address| normal(address.as_str()));
+            addresses
+                .any(|address| address == normal(url))
+                .then_some(feed)
         };
         known(url).or_else(|| known(&in_other_scheme(url)?))
     }

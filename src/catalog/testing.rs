@@ -1,8 +1,40 @@
-//! Parts of feeds as a start makes them. Compiled for tests only.
+//! Parts of feeds as a start makes them, and a feed with an item. Compiled for tests only.
 
 use super::{CatalogSnapshot, register::with_parts};
-use crate::{feed::record::FeedRecord, store::Store};
+use crate::{
+    feed::{
+        item::{ItemDigests, KeyHash},
+        reconcile::{Change, Put, PutKind},
+        record::FeedRecord,
+    },
+    store::{Commit, Store},
+};
+use everfeed_adapters::{Entry, Key};
 use futures_util::FutureExt as _;
+use std::sync::Arc;
+
+/// Registers a feed under a namespace, and gives it an item.
+pub(crate) async fn keep_item(store: &dyn Store, name: &str, namespace: &str) {
+    let names = vec![(name.to_owned(), namespace.to_owned())];
+    let record = store.register_all(names).await.unwrap().remove(0);
+    let hash = KeyHash::of(namespace, &Key::Id("1".to_owned()).stripped());
+    let put = Put {
+        kind: PutKind::Added,
+        id: hash.item_id(),
+        iri: "tag:example.org,2026:1".to_owned(),
+        keys: vec![hash],
+        entry: Arc::new(Entry::default()),
+        published_us: None,
+        digests: ItemDigests::default(),
+        witnesses: Vec::new(),
+    };
+    let commit = Commit {
+        changes: vec![Change::Put(put)],
+        ready: true,
+        ..Commit::nothing(&record)
+    };
+    store.commit(commit).await.unwrap();
+}
 
 /// The same snapshot with the parts of its feeds, and each with its items. The store is one in
 /// memory, which answers at once.

@@ -7,6 +7,7 @@ use super::{
     moments::relative,
     probe::sheet::tame,
 };
+use crate::cli::output::outln;
 use crate::{app, config::Config};
 use anyhow::bail;
 use chrono::Utc;
@@ -29,13 +30,13 @@ pub(super) async fn run(options: &AcceptOptions, config: &Config) -> anyhow::Res
     let path = format!("/accept/{}", encoded(feed));
     match Running::of(config).ask(Method::POST, &path).await {
         Ok((StatusCode::OK, text)) => {
-            println!("the url of `{feed}` is accepted; {}", told(&text));
+            outln!("the url of `{feed}` is accepted; {}", told(&text));
             Ok(())
         }
         Ok((_, text)) => bail!("{}", told(&text)),
         Err(_) => {
             app::accept_url(config, feed).await?;
-            println!(
+            outln!(
                 "the url of `{feed}` is accepted for the next poll. If that poll fails, run this again"
             );
             Ok(())

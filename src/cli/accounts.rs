@@ -2,6 +2,7 @@
 //! when there is one, else on the store itself.
 
 use super::{WithConfig, ask::Running};
+use crate::cli::output::{out, outln};
 use crate::{
     app,
     auth::{
@@ -148,9 +149,9 @@ pub(super) async fn run_user(command: &UserCommand, config: &Config) -> anyhow::
             name: options.name.clone(),
         },
     };
-    print!("{}", carry_out(command, config).await?);
+    out!("{}", carry_out(command, config).await?);
     if let Some(password) = made_up {
-        println!(
+        outln!(
             "password       {}\n               for everything else; it is not shown again",
             password.reveal()
         );
@@ -176,7 +177,7 @@ pub(super) async fn run_token(command: &TokenCommand, config: &Config) -> anyhow
         TokenCommand::Revoke(options) => AccountCommand::RevokeToken(TokenNo(options.number)),
         TokenCommand::Rotate(options) => AccountCommand::RotateToken(TokenNo(options.number)),
     };
-    print!("{}", carry_out(command, config).await?);
+    out!("{}", carry_out(command, config).await?);
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use super::{
         sheet::tame,
     },
 };
+use crate::cli::output::outln;
 use crate::{
     config::{self, Config},
     secret::masked,
@@ -53,7 +54,7 @@ pub(super) fn run(options: &AddOptions) -> anyhow::Result<()> {
         Trouble::misused(format!("{}: {why}. Nothing was changed", file.display()))
     })?;
     replace(file, &text, config::environment())?;
-    println!(
+    outln!(
         "Added `{name}` ({}) to {}.",
         masked(feed.url.as_str()),
         file.display()
@@ -62,7 +63,7 @@ pub(super) fn run(options: &AddOptions) -> anyhow::Result<()> {
         true => String::new(),
         false => format!(" --config {}", file.display()),
     };
-    println!("\nNext, while everfeed runs:\n  everfeed reload{with}");
+    outln!("\nNext, while everfeed runs:\n  everfeed reload{with}");
     Ok(())
 }
 

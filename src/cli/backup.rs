@@ -5,6 +5,7 @@ use super::{
     WithConfig,
     ask::{Running, encoded},
 };
+use crate::cli::output::{out, outln};
 use crate::{
     app::backup::{from_file, restore, restore_here},
     config::Config,
@@ -32,11 +33,11 @@ pub(super) async fn run(options: &BackupOptions, config: &Config) -> anyhow::Res
         .context("the path of a backup must be UTF-8")?;
     let path = format!("/backup?file={}", encoded(name));
     if let Some(told) = running.command(Method::POST, &path).await? {
-        print!("{told}");
+        out!("{told}");
         return Ok(());
     }
     let made = from_file(config, &file).await;
-    println!("{}", made.with_context(|| running.absent())?);
+    outln!("{}", made.with_context(|| running.absent())?);
     Ok(())
 }
 
@@ -58,6 +59,6 @@ pub(super) async fn run_restore(options: &RestoreOptions, config: &Config) -> an
         Some(file) => restore(config, file).await,
         None => restore_here(config).await,
     };
-    println!("{}", done.context("nothing was restored")?);
+    outln!("{}", done.context("nothing was restored")?);
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! or by the store.
 
 use super::{ask::Running, reload::other_file, status};
+use crate::cli::output::{out, outln};
 use crate::{
     app::{
         self, BesideStore, LookedAt, RemovedFeed, moved_line,
@@ -45,32 +46,63 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
             (looked, Some(error))
         }
     };
+    let warnings = match app::database_warnings(&config).await {
+        Ok(warnings) => warnings,
+        Err(error) if is_refused_at_start(&error) => return Err(error),
+        // The look at the store tells the same.
+        Err(_) => Vec::new(),
+    };
     for feed in &mut config.feed {
         if let Some(namespace) = looked.beside.namespaces.get(&feed.name) {
             feed.id_namespace = Some(namespace.clone());
         }
     }
-    print!("{}", config.summary(file));
+    let (questions, left) = (&looked.beside.questions, &looked.beside.left);
+    let summary = config.summary(file);
+    // A configuration that would begin a feed without its items is not called good.
+    match summary.split_once('\n') {
+        Some((_, rest)) if !questions.is_empty() => {
+            outln!("{}: asks whether a feed has moved", file.display());
+            for question in questions {
+                outln!("  question    {question}");
+            }
+            out!("{rest}");
+        }
+        _ => out!("{summary}"),
+    }
     for line in address_lines(&config, &looked.feeds) {
-        println!("{line}");
+        outln!("{line}");
     }
     for feed in &looked.beside.moved {
-        println!("  ids         {}", moved_line(feed));
+        outln!("  ids         {}", moved_line(feed));
+    }
+    for left in left {
+        outln!("  left        {left}");
     }
     let registered = looked.beside.registered.len();
     if registered > 0 {
-        println!("  registry    feeds: {registered}; `everfeed feeds list` names them");
+        outln!("  registry    feeds: {registered}; `everfeed feeds list` names them");
     }
     for UnreadEntry { name, why } in &looked.beside.unread {
-        println!("  registry    the entry of feed `{name}` cannot be read: {why}");
+        outln!("  registry    the entry of feed `{name}` cannot be read: {why}");
     }
     for feed in &looked.kept {
-        println!("  kept        {feed}");
+        outln!("  kept        {feed}");
+    }
+    for warning in warnings {
+        outln!("  database    {warning}");
     }
     if let Some(error) = trouble {
-        println!("  store       was not looked at: {error:#}");
+        outln!("  store       was not looked at: {error:#}");
     }
-    Ok(())
+    match questions.len() {
+        0 => Ok(()),
+        open => Err(CheckRefused(format!(
+            "{}: unanswered questions about feeds that may have moved: {open}; see above",
+            file.display()
+        ))
+        .into()),
+    }
 }
 
 /// Names of feeds that the file does not name: those that are kept, and those of the registry; none where the store cannot be looked at.

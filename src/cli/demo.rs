@@ -2,6 +2,7 @@
 //! folder, and every change on the terminal as it arrives by long poll.
 
 use super::ask::ask;
+use crate::cli::output::outln;
 use crate::{app::App, config::Config, locks::lock};
 use anyhow::Context as _;
 use blog::{Blog, Deed};
@@ -79,15 +80,15 @@ pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Resul
     let config = configuration(listen, admin, &store, &origin) + &site + &xmpp;
     let app = App::start(Config::parse("the demo's configuration", &config)?).await?;
     if options.sidecar {
-        println!("{}", sidecar_invitation(&origin, app.address()));
+        outln!("{}", sidecar_invitation(&origin, app.address()));
         let (feed, stop) = (format!("http://{}/rss.xml", app.address()), stop.clone());
         tasks.spawn(async move {
             if let Err(error) = subscriber::follow(feed, stop).await {
-                println!("The subscriber gave up: {error:#}");
+                outln!("The subscriber gave up: {error:#}");
             }
         });
     } else {
-        println!(
+        outln!(
             "{}",
             invitation(&origin, app.address(), app.admin_address())
         );
@@ -101,7 +102,7 @@ pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Resul
     app.stop().await?;
     tasks.close();
     tasks.wait().await;
-    println!("\nStopped. The demo's store was temporary and is gone.");
+    outln!("\nStopped. The demo's store was temporary and is gone.");
     shown
 }
 
@@ -173,7 +174,7 @@ async fn show(
         });
         titles.extend(titled);
         if first {
-            println!(
+            outln!(
                 "everfeed read {} posts from the blog's feed. Every change from now on:\n",
                 items.len()
             );
@@ -181,7 +182,7 @@ async fn show(
             continue;
         }
         for item in items {
-            println!("{}", line(item, &page, &titles, deeds));
+            outln!("{}", line(item, &page, &titles, deeds));
             arrived += 1;
         }
     }
@@ -247,7 +248,7 @@ async fn bind(wanted: SocketAddr) -> anyhow::Result<TcpListener> {
     match TcpListener::bind(wanted).await {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            println!("{wanted} is taken; the demo takes another port.");
+            outln!("{wanted} is taken; the demo takes another port.");
             TcpListener::bind(SocketAddr::new(wanted.ip(), 0))
                 .await
                 .context("no free port")

@@ -6,6 +6,7 @@ use super::{
     ask::Running,
     probe::sheet::{Column, Keep, table, tame, width},
 };
+use crate::cli::output::{out, outln};
 use crate::{
     app::{
         self,
@@ -87,13 +88,13 @@ pub(super) async fn run(command: &FeedsCommand, config: &Config) -> anyhow::Resu
                 Ok(refused) => named(refused).into(),
                 Err(other) => other,
             })?;
-            print!("{told}");
+            out!("{told}");
         }
         FeedsCommand::List(_) => list(config, file).await?,
         FeedsCommand::Remove(options) => {
             let name = options.name.clone();
             ask(config, file, RegistryCommand::Remove(name)).await?;
-            println!(
+            outln!(
                 "removed  feed.{}\nIts items are kept: `everfeed forget {0}` deletes them.",
                 options.name
             );
@@ -153,7 +154,7 @@ async fn list(config: &Config, file: &Path) -> anyhow::Result<()> {
         }
     }
     for line in lines(&all, width()) {
-        println!("{line}");
+        outln!("{line}");
     }
     Ok(())
 }

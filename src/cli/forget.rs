@@ -5,6 +5,7 @@ use super::{
     WithConfig,
     ask::{Running, encoded},
 };
+use crate::cli::output::out;
 use crate::{app, config::Config};
 use anyhow::Context as _;
 use clap::Args;
@@ -34,6 +35,6 @@ pub(super) async fn run(options: &ForgetOptions, config: &Config) -> anyhow::Res
         (None, None) => app::forget(config, name).await,
         (None, Some(item)) => app::forget_item(config, name, item).await,
     };
-    print!("{}", told.with_context(|| running.absent())?);
+    out!("{}", told.with_context(|| running.absent())?);
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! supervisors of containers.
 
 use super::ask::{Running, unanswered};
+use crate::cli::output::outln;
 use anyhow::{Context as _, bail};
 use http::{Method, StatusCode};
 use std::{path::Path, time::Duration};
@@ -28,6 +29,6 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
             bail!("{path} answered {}: {}", status.as_u16(), text.trim());
         }
     }
-    println!("healthy");
+    outln!("healthy");
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::{
         sheet::tame,
     },
 };
+use crate::cli::output::out;
 use crate::{
     app::{ping::is_near, probe::fetch_known_as},
     config::Config,
@@ -21,7 +22,7 @@ use std::{
     net::{ToSocketAddrs as _, UdpSocket},
     path::{Path, PathBuf},
 };
-use text::{Draft, Way};
+use text::{Draft, Way, WebServer};
 use url::Url;
 
 mod text;
@@ -73,7 +74,7 @@ pub(super) fn run(options: &InitOptions) -> anyhow::Result<()> {
     }
     let has_secret = draft.feeds.iter().any(|feed| feed.url.password().is_some());
     write_new(file, &draft.text(), has_secret)?;
-    print!("{told}{}", draft.next(file));
+    out!("{told}{}", draft.next(file));
     Ok(())
 }
 
@@ -167,6 +168,7 @@ fn draft(options: &InitOptions, blog: Option<&Blog>) -> Draft {
         site: site.clone(),
         is_near: place.is_near,
         software: blog.software.clone(),
+        server: WebServer::named(blog.server.as_deref().unwrap_or_default()),
         feeds: blog.feeds.clone(),
         origin,
         store,

@@ -6,6 +6,7 @@ use super::probe::{
     blog::{address, named_hubs},
     sheet::tame,
 };
+use crate::cli::output::outln;
 use crate::{
     app::ping::{HubReply, HubSilence, is_near, tell_hub},
     feed::schedule::Whose,
@@ -67,7 +68,7 @@ pub(super) fn run(options: &PingOptions) -> anyhow::Result<()> {
                 tell_hub(&notice.hub, &notice.topics, notice.may_be_near).await,
             )
         };
-        let say = |line: &str| println!("{line}");
+        let say = |line: &str| outln!("{line}");
         Ok(repeated(waits, tell, say).await.map_err(Trouble::new)?)
     })
 }

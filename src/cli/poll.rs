@@ -6,6 +6,7 @@ use super::{
     moments::relative,
     probe::sheet::tame,
 };
+use crate::cli::output::outln;
 use anyhow::{anyhow, bail};
 use chrono::Utc;
 use http::{Method, StatusCode};
@@ -28,6 +29,6 @@ pub(super) async fn run(options: &PollOptions) -> anyhow::Result<()> {
     if status != StatusCode::OK {
         bail!("{told}");
     }
-    println!("{told}");
+    outln!("{told}");
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use super::ask::{Running, Unanswered, unanswered};
 use crate::app::status::Status;
+use crate::cli::output::out;
 use anyhow::{anyhow, bail};
 use http::{Method, StatusCode};
 use std::path::Path;
@@ -35,7 +36,7 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     })?;
     match status {
         StatusCode::OK => {
-            print!("{text}");
+            out!("{text}");
             Ok(())
         }
         StatusCode::UNPROCESSABLE_ENTITY => Err(ReloadFailed(text.trim_end().to_owned()).into()),
@@ -100,7 +101,7 @@ mod tests {
                 "{text:?}: {told}"
             );
         }
-        let good = "[server]\nadmin_listen = \"127.0.0.1:1\"\n[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:1/\"\n";
+        let good = "[server]\nadmin_listen = \"127.0.0.1:1\"\n[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:2/\"\n";
         std::fs::write(&file, good).unwrap();
         let error = run(&file).await.unwrap_err();
         assert!(

@@ -8,13 +8,9 @@ use super::{
 use crate::{
     app::{
         explain::words,
-        replay::{Kind, Step, feeds, play},
+        replay::{Changed, Kind, Step, feeds, play},
     },
-    feed::{
-        absence::WindowEvent,
-        observation_record::{ObservationCounts, ObservationRecord},
-        reconcile::Evidence,
-    },
+    feed::{absence::WindowEvent, observation_record::ObservationRecord, reconcile::Evidence},
 };
 use clap::Args;
 use std::{
@@ -82,37 +78,45 @@ const COLUMNS: [Column; 11] = [
     Column::number("failed"),
 ];
 
+/// The numbers of a feed. Items are counted by the changes that `--all` lists: an edit that waited
+/// is committed by a later poll, of whose document it is no part.
 fn row(name: String, steps: &[Step]) -> Vec<String> {
     let observed: Vec<&ObservationRecord> = steps.iter().flat_map(|step| &step.observed).collect();
-    let sum = |of: fn(&ObservationCounts) -> u32| -> u64 {
-        observed
-            .iter()
-            .map(|seen| u64::from(of(&seen.counts)))
-            .sum()
+    let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count();
+    let changes = |is: fn(&Kind) -> bool| {
+        let all = steps.iter().flat_map(|step| &step.changes);
+        all.filter(|change| is(&change.kind)).count()
     };
-    let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count() as u64;
     let is_read = |seen: &&&ObservationRecord| !seen.again && seen.page.is_none();
     let is_held = |seen: &&&ObservationRecord| seen.events.contains(&WindowEvent::Quarantined);
-    let at_first = observed
-        .first()
-        .map_or(0, |seen| u64::from(seen.counts.new));
+    let first = steps.iter().find(|step| step.observed.is_some());
+    let at_first = first.map_or(0, |step| {
+        let is_new = |change: &&Changed| change.kind == Kind::New;
+        step.changes.iter().filter(is_new).count()
+    });
+    let rolled_off: u64 = observed
+        .iter()
+        .map(|seen| u64::from(seen.counts.rolled_off))
+        .sum();
     let numbers = [
-        observed.iter().filter(is_read).count() as u64,
+        observed.iter().filter(is_read).count(),
         at_first,
-        sum(|seen| seen.new) - at_first,
-        sum(|seen| seen.edited),
-        sum(|seen| seen.gone),
-        sum(|seen| seen.revived),
-        observed.iter().filter(is_held).count() as u64,
+        changes(|kind| *kind == Kind::New) - at_first,
+        changes(|kind| *kind == Kind::Edited),
+        changes(|kind| matches!(kind, Kind::Gone(..))),
+        changes(|kind| *kind == Kind::Revived),
+        observed.iter().filter(is_held).count(),
         count(|step| step.gap),
-        sum(|seen| seen.rolled_off),
     ];
     let mut row = vec![name];
     row.extend(numbers.map(|number| number.to_string()));
-    row.push(match count(|step| step.failure.is_some()) {
-        0 => String::new(),
-        failed => failed.to_string(),
-    });
+    row.push(rolled_off.to_string());
+    row.push(
+        match count(|step| step.failure.is_some() || step.missed.is_some()) {
+            0 => String::new(),
+            failed => failed.to_string(),
+        },
+    );
     row
 }
 
@@ -122,6 +126,9 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
     let mut told = Vec::new();
     if let Some(failure) = &step.failure {
         told.push(format!("{head} could not be read: {}", tame(failure)));
+    }
+    if let Some(why) = &step.missed {
+        told.push(format!("{head}, the poll failed: {}", tame(why)));
     }
     if let Some(seen) = step.observed.as_ref() {
         if all {
@@ -197,4 +204,54 @@ pub(super) fn proof(evidence: &Evidence) -> String {
         missing.count,
         missing.behind
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::{item::ItemId, observation_record::ObservationCounts, stamp::Stamp};
+
+    #[test]
+    fn the_table_counts_the_changes_that_are_listed_whatever_poll_committed_them() {
+        let step = |kinds: &[Kind], counts: Option<ObservationCounts>| Step {
+            file: "0000.xml".to_owned(),
+            at: Stamp::from_secs(1),
+            observed: counts.map(|counts| ObservationRecord {
+                counts,
+                ..ObservationRecord::default()
+            }),
+            failure: None,
+            missed: None,
+            changes: (1..)
+                .zip(kinds)
+                .map(|(n, kind)| Changed {
+                    id: ItemId([n; 10]),
+                    name: format!("item-{n}"),
+                    kind: kind.clone(),
+                })
+                .collect(),
+            gap: false,
+        };
+        let counts = ObservationCounts {
+            edited: 1,
+            ..ObservationCounts::default()
+        };
+        let steps = [
+            step(&[Kind::New, Kind::New], Some(ObservationCounts::default())),
+            step(&[Kind::Edited], Some(counts)),
+            // Edits that waited come with a poll that has no document.
+            step(&[Kind::Edited, Kind::Edited, Kind::New], None),
+            Step {
+                missed: Some("500".to_owned()),
+                ..step(&[], None)
+            },
+        ];
+        let row = row("blog".to_owned(), &steps);
+        assert_eq!(row[..5], ["blog", "2", "2", "1", "3"]);
+        assert_eq!(row.last().map(String::as_str), Some("1"));
+        let lines: Vec<String> = steps.iter().flat_map(|step| lines(step, true)).collect();
+        let listed = |word: &str| lines.iter().filter(|line| line.contains(word)).count();
+        assert_eq!((listed(" edited item"), listed(" new item")), (3, 3));
+        assert_eq!(listed("the poll failed: 500"), 1, "{lines:?}");
+    }
 }

@@ -5,6 +5,7 @@ use super::{
     moments::{from_now, relative},
     probe::sheet::{Column, Keep, table, tame, width, wrap},
 };
+use crate::cli::output::outln;
 use crate::{
     app::{
         registry::UnreadEntry,
@@ -26,7 +27,7 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     let pages = pages(file, &Running::in_file(file)).await?;
     let sheet = Sheet::of(&pages, Utc::now());
     for line in sheet.lines(width()) {
-        println!("{line}");
+        outln!("{line}");
     }
     match sheet.broken.len() {
         0 => Ok(()),
@@ -66,7 +67,7 @@ struct Sheet {
 
 /// The processes on the store, in a sentence.
 fn nodes_line(nodes: &NodesStatus) -> String {
-    const SILENT_SECS: u64 = 10;
+    const SILENT_SECS: u64 = NodesStatus::SILENT_SECS;
     let heard = |node: &&NodeStatus| node.silent_secs < SILENT_SECS;
     // One that was started again has a new place.
     let is_replaced = |node: &NodeStatus| {
@@ -159,6 +160,8 @@ impl Sheet {
         }
         if let Some(nodes) = &first.nodes {
             notes.push(nodes_line(nodes));
+            broken.extend(nodes.missing_feeds().iter().map(|told| tame(told)));
+            notes.extend(nodes.differing_files().map(|told| tame(&told)));
         }
         if let Some(state) = &first.certificate {
             // A renewal that failed has time; without a certificate nobody is served.

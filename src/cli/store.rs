@@ -1,6 +1,7 @@
 //! `everfeed store`: checks, measures, shrinks and copies the file of a store that nobody serves.
 
 use super::WithConfig;
+use crate::cli::output::{out, outln};
 use crate::{
     clock::{self, Clock as _},
     feed::stamp::Stamp,
@@ -83,8 +84,8 @@ pub(super) fn run(command: StoreCommand) -> anyhow::Result<()> {
 /// Prints the bytes of a file by table.
 fn report_file(path: &Path) -> anyhow::Result<()> {
     let found = report(path).context("nothing was measured")?;
-    println!("{}", path.display());
-    print!("{}", table(&found));
+    outln!("{}", path.display());
+    out!("{}", table(&found));
     Ok(())
 }
 
@@ -112,7 +113,7 @@ fn table(found: &StoreReport) -> String {
 /// Writes a file anew and prints what that came to.
 fn compact_file(path: &Path) -> anyhow::Result<()> {
     let done = compact(path).context("the store was not compacted")?;
-    println!(
+    outln!(
         "{}: {} bytes, {} before",
         path.display(),
         done.after,
@@ -125,16 +126,16 @@ fn compact_file(path: &Path) -> anyhow::Result<()> {
 fn copy_file(options: &CopyOptions) -> anyhow::Result<()> {
     let keep = options.keep;
     let (from, to) = (StorePlace::of(&options.from), StorePlace::of(&options.to));
-    println!(
+    outln!(
         "{}",
         copied(&from, &to, keep).context("the store was not copied")?
     );
     if keep {
-        println!(
+        outln!(
             "{from} stays as it is. In the copy each feed begins a new generation, and there are no subscriptions"
         );
     } else {
-        println!(
+        outln!(
             "{from} is not served any more. Set {} to the copy",
             to.key()
         );
@@ -204,12 +205,18 @@ fn copied(from: &StorePlace, to: &StorePlace, keep: bool) -> anyhow::Result<Stri
 pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let report = verify(path).context("nothing was verified")?;
-    println!("{}", path.display());
-    print!("{report}");
+    outln!("{}", path.display());
+    out!("{report}");
     if !report.is_sound() {
+        let path = path.display();
+        if report.opens {
+            bail!(
+                "{path} is damaged, and `everfeed serve` opens it: it serves what can be read, and says of the rest what is damaged. Keep a copy of the file before you \
+                 change anything. A backup brings back the damaged rows"
+            );
+        }
         bail!(
-            "{} is damaged. Stop everfeed and keep a copy of the file. Then restore a backup, or move the file away and begin anew",
-            path.display()
+            "{path} is damaged and cannot be opened. Keep a copy of the file, and restore a backup. Without a backup, move the file away and begin a new store"
         );
     }
     if let Some(behind) = report.behind {
@@ -218,10 +225,10 @@ pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
         );
     }
     match report.doubt {
-        Some(doubt) => println!(
+        Some(doubt) => outln!(
             "perhaps damaged: {doubt}; look whether the newest posts are there. Nothing else is damaged"
         ),
-        None => println!("nothing is damaged"),
+        None => outln!("nothing is damaged"),
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::{
     probe::sheet::{Column, Keep, table, tame, width},
 };
 use crate::app::subscribers::{Subscriber, SubscriberCommand, SubscriberPage};
+use crate::cli::output::outln;
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
@@ -69,7 +70,7 @@ pub(super) async fn run(command: &SubscribersCommand) -> anyhow::Result<()> {
             SubscriberCommand::Forget(options.host.clone()),
         ),
     };
-    println!("{}", tame(ask(&with.config, &command).await?.trim_end()));
+    outln!("{}", tame(ask(&with.config, &command).await?.trim_end()));
     Ok(())
 }
 
@@ -104,7 +105,7 @@ async fn list(options: &ListOptions) -> anyhow::Result<()> {
         }
     }
     for line in lines(&subscribers, Utc::now(), width()) {
-        println!("{line}");
+        outln!("{line}");
     }
     Ok(())
 }

@@ -69,7 +69,7 @@ impl Config {
     ) -> Vec<(String, FeedSettings)> {
         // Sites give theirs anew: an entry may be the feed at one of their addresses.
         let mut feeds: Vec<&FeedSettings> = self.feed.iter().collect();
-        feeds.retain(|feed| !feed.is_called_by_site());
+        feeds.retain(|feed| !feed.is_given_by_site());
         let groups = self.group.iter().map(|group| &group.name);
         let in_file: HashSet<&String> = feeds.iter().map(|feed| &feed.name).chain(groups).collect();
         for feed in registered.feeds.values() {

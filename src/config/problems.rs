@@ -1,6 +1,6 @@
 //! Settings that have the right type and still cannot be meant; not the types.
 
-use super::{Config, key_table::give, typed::ConfigReading, warnings};
+use super::{Config, key_table::give, typed::ConfigReading};
 use crate::{
     catalog::{
         FeedSettings, GroupSettings, NamedFeeds, ServePlain, SiteFeeds, SiteSettings,
@@ -13,6 +13,7 @@ use crate::{
     hub::{WEBHOOKS_MAX, WebhookSettings},
     secret::public_url,
     serve,
+    serve::own_addresses::{Listeners, OwnAddresses},
     setting::{RefusedSetting, quoted},
     store::SealKey,
 };
@@ -139,6 +140,15 @@ fn of_acme(server: &serve::Config) -> Vec<RefusedSetting> {
     };
     let found = acme.problems().into_iter();
     let mut found: Vec<_> = found.map(|it| it.within("server.tls.acme")).collect();
+    if OwnAddresses::of(server, &Listeners::default(), &[]).answer_polls_of(&acme.directory) {
+        let wanted = "everfeed itself answers there. Give the directory of an authority";
+        let directory = quoted(acme.directory.as_str());
+        found.push(RefusedSetting::new(
+            "server.tls.acme.directory",
+            directory,
+            wanted,
+        ));
+    }
     let is_path = |address: &ListenAddress| matches!(address, ListenAddress::Unix(_));
     if server.listen.iter().all(is_path) {
         let wanted = "everfeed speaks no TLS at Unix sockets. Give server.listen a port, or leave acme to the server in front";
@@ -212,6 +222,7 @@ pub(super) fn certificate_problem(config: &Config) -> Option<RefusedSetting> {
 pub(super) fn of_sites(
     sites: &[(String, SiteSettings)],
     server: &serve::Config,
+    own: &OwnAddresses,
     reading: &mut ConfigReading<'_>,
 ) {
     let mut hosts = BTreeSet::new();
@@ -251,8 +262,7 @@ pub(super) fn of_sites(
             );
             reading.refuse(&format!("{path}.host"), "missing", wanted);
         }
-        let mut ours = server.listen.tcp().chain([server.admin_listen]);
-        if ours.any(|listen| warnings::is_at(&site.origin, listen)) {
+        if own.are_origin(&site.origin) {
             let wanted = "everfeed itself listens there. Give the address of the old server";
             reading.refuse(
                 &format!("{path}.origin"),
@@ -270,15 +280,27 @@ pub(super) fn of_listed_feeds(
     reading: &mut ConfigReading<'_>,
 ) {
     for (no, (key, site)) in sites.iter().enumerate() {
-        let is_there = |path: &str| {
-            let places = feeds.iter().filter_map(|(_, feed)| feed.legacy.as_ref());
-            places
-                .into_iter()
-                .any(|place| place.site == no && place.path == path)
+        let feed_at = |path: &str| {
+            let is_there = |feed: &&FeedSettings| {
+                let place = feed.legacy.as_ref();
+                place.is_some_and(|place| place.site == no && place.path == path)
+            };
+            feeds.iter().map(|(_, feed)| feed).find(is_there)
         };
-        if let Some(path) = site.feeds.listed().iter().find(|path| !is_there(path)) {
-            let wanted = "another feed has its name. Give it its own [[feed]], with its url and another name";
+        for listed in site.feeds.listed() {
+            let path = &listed.path;
+            let wanted = match (feed_at(path), &listed.name) {
+                (None, _) => format!(
+                    "another feed has its name. Give it a name of its own: {{ path = \"{path}\", name = \"NAME\" }}"
+                ),
+                (Some(feed), Some(name)) if feed.name != *name => format!(
+                    "the feed `{}` has this url, and is named by its own table. Leave `name` out here",
+                    feed.name
+                ),
+                _ => continue,
+            };
             reading.refuse(&format!("{key}.feeds"), quoted(path), wanted);
+            break;
         }
     }
 }
@@ -313,7 +335,8 @@ pub(super) fn of_feeds(
                 .is_some_and(|(_, site)| site.access.is_private())
         });
         if let Some(place) = place.filter(|_| !is_of_site) {
-            let wanted = if !SiteSettings::can_be_private(&place.path) {
+            let mut paths = place.paths();
+            let wanted = if !paths.all(SiteSettings::can_be_private) {
                 Some(
                     "a private feed of a [[site]] cannot be at a query. The old server may serve the feed under other \
                      spellings of it. Take it out of site.feeds, and let the old server refuse it",
@@ -345,6 +368,43 @@ pub(super) fn of_feeds(
             reading.refuse(&format!("{path}.{key}"), quoted(&namespace), wanted);
         }
         owners.entry(namespace).or_insert(&feed.name);
+    }
+}
+
+/// The URLs of a feed at which we answer ourselves: it would poll our own documents. Keys are those
+/// of the feed's own table.
+pub(super) fn own_urls(feed: &FeedSettings, own: &OwnAddresses) -> Vec<RefusedSetting> {
+    let mut found = Vec::new();
+    if own.answer_polls_of(&feed.url) {
+        let wanted = "everfeed itself answers there. Give the URL of the old feed";
+        found.push(RefusedSetting::new(
+            "url",
+            quoted(feed.url.as_str()),
+            wanted,
+        ));
+    }
+    if let Some(alias) = feed.aliases.iter().find(|alias| own.are_all_at(alias)) {
+        let wanted = "everfeed itself answers there. Give the public URLs of the old feed";
+        found.push(RefusedSetting::new(
+            "aliases",
+            quoted(alias.as_str()),
+            wanted,
+        ));
+    }
+    found
+}
+
+/// Webhooks at which we answer ourselves: nothing that is told there gets anywhere.
+pub(super) fn of_own_webhooks(
+    webhooks: &[WebhookSettings],
+    own: &OwnAddresses,
+    reading: &mut ConfigReading<'_>,
+) {
+    for (at, webhook) in webhooks.iter().enumerate() {
+        if own.are_all_at(&webhook.url) {
+            let wanted = "everfeed itself answers there. Give the URL of another server";
+            reading.refuse(&format!("webhook[{at}].url"), "a URL of our own", wanted);
+        }
     }
 }
 

@@ -24,6 +24,15 @@ pub struct FeedEntry {
     pub text: String,
 }
 
+/// The way by which an entry comes in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EntryDoor {
+    /// Somebody gives it now.
+    New,
+    /// It is kept already, maybe since a version that refused less. Its feed goes on.
+    Kept,
+}
+
 /// Reads entries of the registry.
 #[derive(Clone, Debug)]
 pub struct EntryReader {
@@ -36,7 +45,9 @@ pub struct EntryReader {
 impl EntryReader {
     /// Reads the `[[feed]]` tables of a TOML text.
     pub fn of_toml(&self, text: &str) -> Result<Vec<FeedEntry>, Vec<RefusedSetting>> {
-        let entries = self.entries(ConfigText::read(text, []))?;
+        let mut reading = ConfigReading::new(ConfigText::read(text, []));
+        reading.refuse_control_characters();
+        let entries = self.entries(reading)?;
         if entries.is_empty() {
             let wanted = "give at least one [[feed]] with a name and a url";
             return Err(vec![RefusedSetting::new("feed", "no feed", wanted)]);
@@ -46,6 +57,15 @@ impl EntryReader {
 
     /// Reads the keys of one feed as a JSON object. Its name may be left out.
     pub fn of_json(&self, name: &str, text: &str) -> Result<FeedEntry, Vec<RefusedSetting>> {
+        self.json(name, text, EntryDoor::New)
+    }
+
+    fn json(
+        &self,
+        name: &str,
+        text: &str,
+        door: EntryDoor,
+    ) -> Result<FeedEntry, Vec<RefusedSetting>> {
         let refuse = |key: String, found: &str, wanted: String| {
             Err(vec![RefusedSetting::new(key, found, wanted)])
         };
@@ -63,25 +83,29 @@ impl EntryReader {
         }
         let feeds = Value::Array(vec![Value::Table(table)]);
         let file = Table::from_iter([("feed".to_owned(), feeds)]);
-        let mut entries = self.entries(ConfigText::of_table(file))?;
+        let mut reading = ConfigReading::new(ConfigText::of_table(file));
+        if door == EntryDoor::New {
+            reading.refuse_control_characters();
+        }
+        let mut entries = self.entries(reading)?;
         Ok(entries.remove(0))
     }
 
     /// Reads a text that was kept under a name; the error says what is wrong with it.
     fn kept(&self, name: &str, text: &str) -> Result<FeedSettings, String> {
-        let read = self.of_json(name, text).map(|entry| entry.settings);
+        let read = self.json(name, text, EntryDoor::Kept);
+        let read = read.map(|entry| entry.settings);
         read.map_err(|mistakes| {
             let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
             told.join("; ")
         })
     }
 
-    fn entries(&self, written: ConfigText<'_>) -> Result<Vec<FeedEntry>, Vec<RefusedSetting>> {
-        let tables = match written.table.get("feed") {
-            Some(Value::Array(tables)) => tables.clone(),
-            _ => Vec::new(),
-        };
-        let mut reading = ConfigReading::new(written);
+    fn entries(
+        &self,
+        mut reading: ConfigReading<'_>,
+    ) -> Result<Vec<FeedEntry>, Vec<RefusedSetting>> {
+        let tables = reading.tables("feed");
         reading.take_feeds_alone();
         let feeds: Vec<(String, FeedSettings)> = reading.list("feed");
         let mut names = BTreeSet::new();

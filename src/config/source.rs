@@ -51,8 +51,11 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// The text of a configuration file.
 pub(super) fn read(file: &Path) -> Result<String, ConfigError> {
     let fail = |found: String| {
-        let problem =
-            RefusedSetting::new("", found, "give the path of a configuration with --config");
+        let problem = RefusedSetting::new(
+            "",
+            found,
+            "give the path of a configuration with --config. Without it everfeed.toml is read, else /etc/everfeed.toml",
+        );
         ConfigError {
             file: file.to_owned(),
             problems: vec![problem],

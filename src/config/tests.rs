@@ -635,7 +635,13 @@ fn what_is_allowed_but_risky_is_warned_of() {
         "http://127.0.0.1:8080/rss",
         "http://localhost:8080/feeds/a",
     ] {
-        check(&format!("{public}{}", feed(us, "")), &["feed.blog.url: "]);
+        let text = format!("{public}{}", feed(us, ""));
+        let refused = Config::parse("x", &text).unwrap_err().to_string();
+        assert!(refused.contains("feed.blog.url: found"), "{refused}");
+        assert!(
+            refused.contains("everfeed itself answers there"),
+            "{refused}"
+        );
     }
     check(
         &format!("{public}{}", feed("https://feeds.example/feeds/a.atom", "")),
@@ -1187,9 +1193,134 @@ fn no_listener_of_ours_is_the_origin_of_a_site() {
         for port in [8079, 8080] {
             let refused = read(&format!("{host}:{port}")).unwrap_err().to_string();
             assert!(refused.contains("everfeed itself listens"), "{refused}");
+            assert!(refused.contains("origin"), "{refused}");
         }
         read(&format!("{host}:8081")).unwrap();
     }
+}
+
+#[test]
+fn no_url_of_ours_is_a_webhook_or_an_alias_and_a_page_of_a_site_may_be() {
+    let server = "[server]\nlisten = \"127.0.0.1:8080\"\nadmin_listen = \"127.0.0.1:8079\"\n\
+                  public_url = \"https://feeds.example/\"\nformer_public_urls = [\"https://old.example/\"]\n";
+    let blog = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:9000/rss\"\n";
+    let site = "[[site]]\nhost = \"blog.example\"\norigin = \"http://127.0.0.1:9000\"\n";
+    let read = |more: &str, alias: &str, hook: &str| {
+        let text = format!(
+            "{server}{blog}aliases = [{alias:?}]\n{more}[[webhook]]\nurl = {hook:?}\nfeed = \"blog\"\n\
+             secret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n"
+        );
+        Config::parse("x", &text).map_err(|error| error.to_string())
+    };
+    let (alias, hook) = ("https://blog.example/rss", "http://127.0.0.1:9000/hook");
+    for more in ["", site] {
+        read(more, alias, hook).unwrap();
+        for ours in [
+            "http://127.0.0.1:8079/",
+            "http://localhost:8079/feeds/blog",
+            "http://[::ffff:127.0.0.1]:8080/feeds/blog",
+            "http://0.0.0.0:8080/hub",
+            "https://feeds.example/feeds/blog.json",
+            "https://FEEDS.example./hub",
+            "http://old.example/feeds/blog",
+        ] {
+            let refused = read(more, alias, ours).unwrap_err();
+            assert!(
+                refused.contains("webhook[0].url: found a URL of our own"),
+                "{refused}"
+            );
+            assert!(refused.contains("line "), "{refused}");
+            let refused = read(more, ours, hook).unwrap_err();
+            assert!(refused.contains("feed.blog.aliases: found"), "{refused}");
+        }
+    }
+    // The old server behind us may take calls.
+    let page = "http://127.0.0.1:8080/wp-json/hook";
+    read(site, "http://blog.example/rss", page).unwrap();
+    assert!(
+        read("", alias, page)
+            .unwrap_err()
+            .contains("webhook[0].url")
+    );
+}
+
+/// Every key of the reference that holds a URL, with a text around the URL.
+#[test]
+fn control_characters_in_a_url_are_refused_at_every_key_that_takes_one() {
+    // A parser of URLs would take them out, or drop them at the ends.
+    let controls = [
+        "\\n", "\\r\\n", "\\t", "\\u0000", "\\u0001", "\\u001F", "\\u007F", "\\u0085",
+    ];
+    let tables = |key: &str, value: &str| -> Option<String> {
+        let (table, name) = key.rsplit_once('.')?;
+        let feed = "[[feed]]\nname = \"blog\"\n";
+        Some(match table {
+            "feed" if name == "url" => format!("{feed}url = {value}\n"),
+            "feed" => format!("{feed}url = \"http://x.example/\"\n{name} = {value}\n"),
+            "site" => format!("[[site]]\n{name} = {value}\n"),
+            "webhook" => format!(
+                "[[webhook]]\nfeed = \"blog\"\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n{name} = {value}\n{feed}url = \"http://x.example/\"\n"
+            ),
+            "server" | "server.tls.acme" | "upstream" | "hub" => {
+                format!("[{table}]\n{name} = {value}\n{feed}url = \"http://x.example/\"\n")
+            }
+            _ => return None,
+        })
+    };
+    let keys = [
+        ("server.public_url", false),
+        ("server.former_public_urls", true),
+        ("server.tls.acme.directory", false),
+        ("upstream.contact_url", false),
+        ("hub.on_behalf", true),
+        ("feed.url", false),
+        ("feed.aliases", true),
+        ("site.origin", false),
+        ("webhook.url", false),
+    ];
+    for (key, is_list) in keys {
+        for control in controls {
+            for url in [
+                format!("{control}http://a.example/"),
+                format!("http://a.exa{control}mple/"),
+                format!("http://a.example/x{control}y"),
+                format!("http://a.example/{control}"),
+                format!("ht{control}tp://a.example/"),
+            ] {
+                let value = match is_list {
+                    true => format!("[\"{url}\"]"),
+                    false => format!("\"{url}\""),
+                };
+                let text = tables(key, &value).unwrap();
+                let refused = Config::parse("x", &text).unwrap_err().to_string();
+                assert!(
+                    !refused.contains(|c: char| c.is_control() && c != '\n'),
+                    "{refused:?}"
+                );
+                let name = key.rsplit('.').next().unwrap();
+                assert!(refused.contains(name), "{key} {url}: {refused}");
+            }
+        }
+    }
+    // The environment is another door.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.toml");
+    std::fs::write(
+        &file,
+        "[[feed]]\nname = \"blog\"\nurl = \"http://a.example/\"\n",
+    )
+    .unwrap();
+    let load = |value: &str| {
+        let variable = ("EVERFEED__FEED__blog__URL".to_owned(), value.to_owned());
+        Config::load(&file, [variable]).map_err(|error| error.to_string())
+    };
+    assert!(
+        load("http://b.example/\n")
+            .unwrap_err()
+            .contains("control characters")
+    );
+    assert!(load("http://b.exam\tple/").is_err());
+    load("http://b.example/").unwrap();
 }
 
 #[test]
@@ -1287,5 +1418,97 @@ fn members_of_a_group_and_feeds_of_webhooks_are_judged_one_by_one() {
     check(
         &("id_namespace = \"group:g\"\n".to_owned() + &group("g", "\"b\"")),
         &["feed.b.id_namespace: found \"group:g\"; the ids of a group"],
+    );
+}
+
+#[test]
+fn a_feed_of_a_site_has_the_name_that_it_is_given_and_its_own() {
+    let site = |feeds: &str| {
+        format!(
+            "[[site]]\nhost = \"blog.example\"\norigin = \"http://127.0.0.1:8081\"\nfeeds = [{feeds}]\n"
+        )
+    };
+    let names = |text: &str| {
+        let config = Config::parse("ever.toml", text).unwrap_or_else(|error| panic!("{error}"));
+        let names = config.feed.iter().map(|feed| feed.name.clone());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let named = "{ path = \"/new.xml\", name = \"blog-rss-xml\" }";
+    assert_eq!(
+        names(&site("\"/a.xml\", { path = \"/b.xml\" }")),
+        "blog-a-xml blog-b-xml"
+    );
+    assert_eq!(names(&site(named)), "blog-rss-xml");
+    // The same feed as a table of its own.
+    let table = "[[feed]]\nname = \"blog-rss-xml\"\nurl = \"http://127.0.0.1:8081/new.xml\"\n";
+    assert_eq!(names(&(site(named) + table)), "blog-rss-xml");
+
+    let check = |text: String, parts: &[&str]| {
+        let told = error(&text);
+        for part in parts {
+            assert!(told.contains(part), "{part} is not in {told}");
+        }
+    };
+    for wrong in [
+        "{ path = \"/a\", nme = \"x\" }",
+        "{ name = \"x\" }",
+        "{ path = \"/a\", name = 5 }",
+        "{ path = \"a\", name = \"x\" }",
+        "5",
+    ] {
+        check(site(wrong), &["site[0].feeds", "name = "]);
+    }
+    for name in ["", "Blog", "-x", "a/b", "a b"] {
+        let feeds = format!("{{ path = \"/a\", name = \"{name}\" }}");
+        check(site(&feeds), &["site[0].feeds.name", "lower-case"]);
+    }
+    let second = "the second feed with this name";
+    let twice = "{ path = \"/a\", name = \"x\" }, { path = \"/b\", name = \"x\" }";
+    check(site(twice), &[second, "site[0].feeds"]);
+    check(site(&format!("\"/rss.xml\", {named}")), &[second]);
+    check(
+        site(&format!("{named}, \"/rss.xml\"")),
+        &["another feed has its name", "name = \"NAME\""],
+    );
+    let elsewhere = table.replace("8081/new.xml", "9/other.xml");
+    check(site(named) + &elsewhere, &[second]);
+    check(
+        site(named) + &table.replace("blog-rss-xml", "other"),
+        &["`other`", "Leave `name` out"],
+    );
+    let group = "[[group]]\nname = \"blog-rss-xml\"\nmembers = [\"blog-rss-xml\"]\n";
+    check(site(named) + group, &["group.blog-rss-xml"]);
+    check(
+        site("\"/a\", { path = \"/a\", name = \"x\" }"),
+        &["listed twice"],
+    );
+
+    let former = |addresses: &str| {
+        site(&format!(
+            "{{ path = \"/a\", name = \"x\", former = [{addresses}] }}, \"/b\""
+        ))
+    };
+    assert_eq!(
+        names(&former("\"/c\", \"https://old.example/d?e=1\"")),
+        "x blog-b"
+    );
+    let many = vec!["\"/c\""; 17].join(", ");
+    for wrong in [
+        "\"c\"",
+        "\"/a\"",
+        "\"/b\"",
+        "\"ftp://x/\"",
+        "\"https://u:p@x/\"",
+        "\"https://x/#y\"",
+        &many,
+    ] {
+        check(former(wrong), &["site[0].feeds", "former = "]);
+    }
+    let both = "{ path = \"/a\", former = [\"/c\"] }, { path = \"/b\", former = [\"/c\"] }";
+    check(site(both), &["two feeds cannot have had one address"]);
+    let private = former("\"/?feed=rss2\"") + "access = \"private\"\n";
+    check(
+        private,
+        &["site[0].feeds", "a feed at a query cannot be private"],
     );
 }

@@ -6,7 +6,10 @@ use super::{
     key_table::give,
     keys::{self, KeyKind},
 };
-use crate::{secret::masked, setting::RefusedSetting};
+use crate::{
+    secret::masked,
+    setting::{RefusedSetting, holds_controls},
+};
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 use std::{
@@ -14,6 +17,7 @@ use std::{
     fmt,
 };
 use toml::{Table, Value};
+use url::Url;
 
 /// A configuration that is being read, with every mistake found so far. Paths are those of
 /// [`ConfigText`].
@@ -140,6 +144,19 @@ impl<'t> ConfigReading<'t> {
         self.mistakes.extend(further.mistakes);
     }
 
+    /// Refuses URLs with control characters. A parser takes line feeds and tabs out of a URL, so what
+    /// is polled would not be what is written, nor what anybody is shown.
+    pub(super) fn refuse_control_characters(&mut self) {
+        let mut found = Vec::new();
+        for (name, value) in &self.written.table {
+            urls_with_controls(value, name.clone(), &mut found);
+        }
+        for (path, shown) in found {
+            let wanted = "control characters stand in this URL. Give it on one line, without any";
+            self.refuse(&path, shown, wanted);
+        }
+    }
+
     /// Refuses two keys of a table that exclude each other.
     pub(super) fn refuse_both(&mut self, table: &str, one: &str, other: &str) {
         let values = self.written.table.get(table).and_then(Value::as_table);
@@ -209,6 +226,14 @@ impl<'t> ConfigReading<'t> {
             {
                 return settings;
             }
+        }
+    }
+
+    /// The tables of a list as they are written.
+    pub(super) fn tables(&self, name: &str) -> Vec<Value> {
+        match self.written.table.get(name) {
+            Some(Value::Array(tables)) => tables.clone(),
+            _ => Vec::new(),
         }
     }
 
@@ -313,6 +338,29 @@ impl<'t> ConfigReading<'t> {
         for (name, inner) in table.iter_mut() {
             self.fill_required(&format!("{path}.{name}"), inner);
         }
+    }
+}
+
+/// Finds the texts that a parser of URLs would take although control characters stand in them: their
+/// paths, and what may be shown of them.
+fn urls_with_controls(value: &Value, path: String, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::String(text)
+            if holds_controls(text) && Url::parse(text).is_ok_and(|url| url.has_host()) =>
+        {
+            found.push((path, shown(value)));
+        }
+        Value::Array(list) => {
+            for (at, value) in list.iter().enumerate() {
+                urls_with_controls(value, format!("{path}[{at}]"), found);
+            }
+        }
+        Value::Table(table) => {
+            for (name, value) in table {
+                urls_with_controls(value, format!("{path}.{name}"), found);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -3,13 +3,13 @@
 use super::Config;
 use crate::{
     acme::AcmeSettings,
-    catalog::{Destination, FeedSettings, SiteSettings},
-    edge::listen_address::ListenAddress,
+    catalog::{Destination, FeedSettings, ListedPath, SiteSettings},
+    edge::{listen_address::ListenAddress, reached::named_address},
     layers::is_near,
     serve,
+    serve::own_addresses::OwnAddresses,
 };
-use std::net::{IpAddr, SocketAddr};
-use url::{Host, Url};
+use url::Url;
 
 /// All warnings.
 pub(super) fn warnings(config: &Config) -> Vec<String> {
@@ -40,19 +40,11 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
              Give {PERMALINK_GAP_SECS_USUAL} or more if the host is not yours"
         ));
     }
-    found.extend(
-        config
-            .feed
-            .iter()
-            .flat_map(|feed| of_feed(feed, &config.server)),
-    );
-    found.extend(
-        config
-            .site
-            .iter()
-            .enumerate()
-            .flat_map(|(no, site)| of_site(no, site, config)),
-    );
+    let own = config.own_addresses();
+    let feeds = config.feed.iter();
+    found.extend(feeds.flat_map(|feed| of_feed(feed, &own)));
+    let sites = config.site.iter().enumerate();
+    found.extend(sites.flat_map(|(no, site)| of_site(no, site, config, &own)));
     found
 }
 
@@ -180,10 +172,12 @@ fn of_acme(acme: &AcmeSettings, server: &serve::Config) -> Vec<String> {
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
-fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
+fn of_feed(feed: &FeedSettings, own: &OwnAddresses) -> Vec<String> {
     let key = |name: &str| format!("feed.{}.{name}", feed.name);
     let mut found = feed.warnings();
-    if leads_to_us(&feed.url, server) {
+    // One of the file is refused, and so is one that is put into the registry now.
+    let leads_to_us = feed.group.is_none() && own.answer_polls_of(&feed.url);
+    if leads_to_us {
         found.push(format!(
             "{}: this URL leads to everfeed itself. It would poll its own feed. Give the URL of the old feed",
             key("url")
@@ -212,7 +206,7 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
             ));
         }
     }
-    if is_near && feed.aliases.is_empty() && !leads_to_us(&feed.url, server) {
+    if is_near && feed.aliases.is_empty() && !leads_to_us {
         found.push(format!(
             "{}: missing, but consumers cannot reach {}, where everfeed polls the feed. Give the public URL of the feed, \
              for instance aliases = [\"https://blog.example/rss.xml\"]. Links are resolved against it",
@@ -242,7 +236,7 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
 
 /// Feeds that are polled through everfeed itself, and private ones whose address at a site is not
 /// theirs.
-fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
+fn of_site(no: usize, site: &SiteSettings, config: &Config, own: &OwnAddresses) -> Vec<String> {
     let public_url = &config.server.public_url;
     let root = undotted(&site.public_root(public_url));
     let is_private_at = |path: &str| {
@@ -270,7 +264,7 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
     for feed in &config.feed {
         let url = undotted(&feed.url);
         let is_here = url.host_str() == root.host_str() && url.port() == root.port();
-        if is_here && url.origin() != site.origin.origin() && !leads_to_us(&url, &config.server) {
+        if is_here && url.origin() != site.origin.origin() && !own.answer_polls_of(&url) {
             let at_origin = site
                 .origin
                 .join(&url[url::Position::BeforePath..url::Position::AfterQuery]);
@@ -283,7 +277,7 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
             ));
         }
     }
-    for path in site.feeds.listed() {
+    for ListedPath { path, .. } in site.feeds.listed() {
         let name = site.private_feed_at(&config.site, no, path, public_url, &config.feed);
         if let Some(name) = name {
             found.push(format!(
@@ -333,29 +327,8 @@ fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
 /// is the same.
 fn could_lead_to(url: &Url, origin: &Url) -> bool {
     let (one, other) = (Destination::server(url), Destination::server(origin));
-    let is_name = |url: &Url| address(url).is_none();
+    let is_name = |url: &Url| named_address(url).is_none();
     one.port == other.port && one.host != other.host && (is_name(url) || is_name(origin))
-}
-
-/// True for a URL below which everfeed serves consumers, by its public URL or by its own address.
-fn leads_to_us(url: &Url, server: &serve::Config) -> bool {
-    // Whoever asks by http is sent to https as a rule.
-    let bare = |url: &Url| {
-        undotted(url)
-            .as_str()
-            .split_once("://")
-            .map_or_else(String::new, |(_, rest)| rest.to_owned())
-    };
-    let base = bare(&server.public_url);
-    let ours = format!(
-        "{}/{}",
-        base.trim_end_matches('/'),
-        server.prefix.trim_matches('/')
-    );
-    let ours = format!("{}/feeds", ours.trim_end_matches('/'));
-    let below = |path: &str| path.is_empty() || path.starts_with(['/', '?', '.']);
-    let by_name = bare(url).strip_prefix(&ours).is_some_and(below);
-    by_name || server.listen.tcp().any(|listen| is_at(url, listen))
 }
 
 /// The same URL with a host that does not end with a dot, which leads to the same place.
@@ -370,28 +343,4 @@ fn undotted(url: &Url) -> Url {
         let _ = url.set_host(Some(&host));
     }
     url
-}
-
-/// True for a URL that leads to an address at which we listen, as far as its host is one.
-pub(super) fn is_at(url: &Url, listen: SocketAddr) -> bool {
-    let is_here = address(url).is_some_and(|ip| {
-        // The unspecified address leads to this machine, as a loopback address does.
-        ip == listen.ip()
-            || ((ip.is_loopback() || ip.is_unspecified())
-                && (listen.ip().is_unspecified() || listen.ip().is_loopback()))
-    });
-    is_here && url.port_or_known_default() == Some(listen.port())
-}
-
-/// The address of a URL that names one; `localhost` is a loopback address.
-fn address(url: &Url) -> Option<IpAddr> {
-    match url.host()? {
-        Host::Ipv4(ip) => Some(ip.into()),
-        Host::Ipv6(ip) => Some(ip.to_ipv4_mapped().map_or(ip.into(), IpAddr::from)),
-        Host::Domain(name) => {
-            let name = name.trim_end_matches('.');
-            let is_local = name.eq_ignore_ascii_case("localhost") || name.ends_with(".localhost");
-            is_local.then_some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST))
-        }
-    }
 }

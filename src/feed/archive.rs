@@ -56,7 +56,7 @@ pub(crate) use {
 pub struct WalkRules {
     /// Which addresses are the feed's own.
     pub reach: OwnOrigins,
-    /// Pages read at most.
+    /// Requests at most, whatever they are for and whatever they bring.
     pub pages_max: u32,
     /// Bytes of pages read at most.
     pub bytes_max: u64,
@@ -184,6 +184,10 @@ pub(crate) struct WalkCounts {
     /// The number of the last page that was read on the way; those kept later were read for the
     /// proof of its end.
     pub(crate) last: u32,
+    /// Requests so far, on all ways: pages, guesses, second readings, tries and redirects.
+    pub(crate) requests: u32,
+    /// Of these, the ones for an address that no document names, where pages are linked.
+    pub(crate) guesses: u8,
 }
 
 /// Facts that a walk has met, and what they say against its end.
@@ -265,6 +269,9 @@ pub enum WalkDelay<'a> {
 
 /// Bytes of archives at most, inflated: all of them are one commit.
 pub const BYTES_MAX: u64 = 128 << 20;
+
+/// Requests of a walk at most for addresses that no document names, where pages are linked.
+const GUESSES_MAX: u8 = 10;
 
 impl ArchiveWalk {
     /// A walk from the live document on; else what the document says of its history by itself.
@@ -501,12 +508,43 @@ impl ArchiveWalk {
         self.ways.first().map(|(strategy, _)| strategy)
     }
 
-    /// Takes in what came of the request that [`ArchiveWalk::next`] named.
+    /// Number of requests that it may still send; the next one is among them.
+    pub fn requests_left(&self, rules: &WalkRules) -> u32 {
+        rules.pages_max.saturating_sub(self.requests())
+    }
+
+    /// Requests so far. Walks of older versions counted their pages alone.
+    fn requests(&self) -> u32 {
+        self.counts.requests.max(self.counts.pages)
+    }
+
+    /// Counts requests beside the one whose answer it takes in: redirects that were followed, and
+    /// those whose answer could not be kept.
+    pub fn count_requests(&mut self, sent: u32) {
+        self.counts.requests = self.requests().saturating_add(sent);
+    }
+
+    /// Ends it if it may send no request any more. True if that ended it.
+    pub fn end_at_limit(&mut self, rules: &WalkRules) -> bool {
+        if self.is_done() || self.requests_left(rules) > 0 {
+            return false;
+        }
+        let pages_max = rules.pages_max;
+        self.end_walk(Completion::Partial(PartialReason::TooManyPages {
+            pages_max,
+        }));
+        true
+    }
+
+    // Decides: How many requests does a walk send at most?
+    /// Takes in what came of the request that [`ArchiveWalk::next`] named. After the last request
+    /// that the rules allow, the walk is at its end.
     pub fn answer(&mut self, reply: WalkReply<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
         if let WalkReply::Deferred { wait_secs } = reply {
             self.next_at = now.plus_secs(wait_secs.max(1));
             return PageUse::Drop;
         }
+        self.counts.requests = self.requests().saturating_add(1);
         self.next_at = now.plus_secs(rules.page_gap_secs);
         let confirms = |phase: &WalkPhase| matches!(phase, WalkPhase::Ending(_, EndStep::Again));
         let was_confirming = confirms(&self.phase);
@@ -518,6 +556,7 @@ impl ArchiveWalk {
         if !was_confirming && confirms(&self.phase) {
             self.next_at = now.plus_secs(self.end_wait_secs(rules));
         }
+        self.end_at_limit(rules);
         used
     }
 }

@@ -22,6 +22,8 @@ use url::form_urlencoded;
 
 mod folding;
 
+mod folded_texts;
+
 pub mod index_terms;
 
 pub mod changed_items;
@@ -306,6 +308,22 @@ impl Filter {
         }
     }
 
+    // Decides: Which changed items does a view show as having left it?
+    /// True for an item that a view in this order shows as having left it, if this filter does not
+    /// show it: one that was changed. What it was before is not kept. Where deletions alone are
+    /// shown, only an item that was gone before can have been there; any other edit is no news.
+    pub fn shows_as_left(&self, item: &Item, order: Order) -> bool {
+        if order != Order::MODIFIED || item.modified <= item.created {
+            return false;
+        }
+        match self {
+            Self::Terms(terms) if terms.deletion == Deletion::Only => {
+                !terms.are_of_content() && item.was_gone()
+            }
+            _ => true,
+        }
+    }
+
     // Decides: Which items does a filter show?
     /// True when it shows an item of this feed.
     pub fn shows(&self, item: &Item, feed: &FeedRecord) -> bool {
@@ -339,7 +357,7 @@ impl FilterTerms {
         match self.deletion {
             Deletion::Any => {}
             Deletion::No | Deletion::Untold if item.is_gone() => return false,
-            Deletion::Only if !item.is_gone() => return false,
+            Deletion::Only if !item.is_deleted() => return false,
             Deletion::No | Deletion::Untold | Deletion::Only => {}
         }
         let Some(entry) = item.entry() else {
@@ -390,18 +408,12 @@ impl FilterTerms {
 
 /// The words of one item, folded when a filter asks for them first.
 #[derive(Debug, Default)]
-struct ItemWords(OnceLock<FoldedWords>);
+struct ItemWords(OnceLock<Arc<FoldedWords>>);
 
 impl ItemWords {
     fn of(&self, entry: &Entry) -> &FoldedWords {
-        self.0.get_or_init(|| words_of(entry))
+        self.0.get_or_init(|| folded_texts::words_of(entry))
     }
-}
-
-/// True for an item that a view in this order shows as having left it, if its filter does not show
-/// it: one that was changed. What it was before is not kept.
-pub fn is_shown_as_left(item: &Item, order: Order) -> bool {
-    order == Order::MODIFIED && item.modified > item.created
 }
 
 // Decides: What becomes of a changed item that is not in a view?
@@ -420,20 +432,6 @@ pub fn left_view(item: &Item) -> Item {
         publisher_id,
         ..item.clone()
     }
-}
-
-/// The words of the title and the texts of an entry.
-fn words_of(entry: &Entry) -> FoldedWords {
-    let mut words = FoldedWords::default();
-    let texts = [
-        entry.title.as_ref(),
-        entry.summary.as_ref(),
-        entry.content.as_ref().map(|body| &body.text),
-    ];
-    for text in texts.into_iter().flatten() {
-        words.add(text);
-    }
-    words
 }
 
 /// True for a file that documents name: not one whose URL leads nowhere known, or would run
@@ -457,13 +455,11 @@ fn is_by(entry: &Entry, feed: &FeedRecord, author: &str) -> bool {
 }
 
 fn is_tagged(entry: &Entry, category: &str) -> bool {
-    entry.categories.iter().any(|tag| {
-        folded(&tag.term) == category
-            || tag
-                .label
-                .as_ref()
-                .is_some_and(|label| folded(label) == category)
-    })
+    let is_it = |name: &String| folded(name) == category;
+    entry
+        .categories
+        .iter()
+        .any(|tag| is_it(&tag.term) || tag.label.as_ref().is_some_and(is_it))
 }
 
 /// True for an entry in a language of the range (RFC 4647 section 3.3.1).

@@ -48,7 +48,7 @@ pub enum PartialReason {
         /// The limit in MiB.
         mib_max: u64,
     },
-    /// The archives exceed the configured number of pages.
+    /// The archives take more requests than are configured.
     TooManyPages {
         /// The limit.
         pages_max: u32,
@@ -75,6 +75,8 @@ pub enum PartialReason {
     Redirected,
     /// An archive between two others was passed over.
     PassedOver,
+    /// As many pages as are guessed at most were found where no document names any.
+    UnlinkedPages,
     /// The last page is as full as the others: a server that gives no more looks the same.
     LastPageFull,
     /// The publisher counts more entries than the archives show.
@@ -135,6 +137,7 @@ impl PartialReason {
             | Self::NoArchive
             | Self::Redirected
             | Self::PassedOver
+            | Self::UnlinkedPages
             | Self::LastPageFull
             | Self::FewerThanSaid { .. } => true,
         }
@@ -194,7 +197,9 @@ impl fmt::Display for PartialReason {
             Self::NothingNew => f.write_str("two pages of its archives in a row hold nothing new"),
             Self::DamagedPage => f.write_str("a page of its archives is damaged"),
             Self::TooManyBytes { mib_max } => write!(f, "its archives hold more than {mib_max} MiB"),
-            Self::TooManyPages { pages_max } => write!(f, "it has more than {pages_max} pages"),
+            Self::TooManyPages { pages_max } => {
+                write!(f, "its archives take more than {pages_max} requests")
+            },
             Self::ServerLimit { entries_max } => {
                 write!(f, "its server gives no more than {entries_max} entries")
             }
@@ -210,6 +215,9 @@ impl fmt::Display for PartialReason {
             ),
             Self::Redirected => f.write_str("a page of its archives redirects to another document"),
             Self::PassedOver => f.write_str("an archive between two others could not be read"),
+            Self::UnlinkedPages => {
+                f.write_str("it has pages that no page links to, and more of them may follow")
+            }
             Self::LastPageFull => f.write_str(
                 "the last page that was found is as full as the others, so nothing tells whether more should follow",
             ),

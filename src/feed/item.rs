@@ -197,8 +197,8 @@ pub enum Reason {
     /// Its feed is no member of the group any more. Stored in groups only: in its own feed the item
     /// goes on.
     LeftGroup,
-    /// It was changed and is not in the view now. Shown in filtered views only, never stored: in
-    /// the feed the item goes on.
+    /// It was changed and is not in the view now. Shown in filtered views, and stored in parts of
+    /// feeds only: in the feed the item goes on.
     LeftView,
 }
 
@@ -292,6 +292,18 @@ impl Item {
     /// True when it is a tombstone.
     pub fn is_gone(&self) -> bool {
         matches!(self.content, Content::Gone { .. })
+    }
+
+    /// True when it is a tombstone of a post that is there no more. One that only left the part of
+    /// its feed that it is in is none: it goes on in its feed.
+    pub fn is_deleted(&self) -> bool {
+        let left = Reason::LeftView;
+        matches!(self.content, Content::Gone { reason, .. } if reason != left)
+    }
+
+    /// True when it was a tombstone before its newest version.
+    pub fn was_gone(&self) -> bool {
+        self.revived.is_some() || self.tombstone_count > u8::from(self.is_gone())
     }
 
     /// `atom:updated`: upstream's, else its published, else first seen; never later than T and,

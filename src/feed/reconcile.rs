@@ -253,6 +253,8 @@ impl ObservedEntry {
 pub struct ParsedEntry {
     /// Key of the entry.
     pub key: Key,
+    /// The name that readers get for it, where that is not its key: the address of a resource.
+    pub name: Option<String>,
     /// The entry.
     pub entry: Arc<Entry>,
     /// The digests of its bytes and of its content.

@@ -475,12 +475,11 @@ impl Hub {
             topic: topic.to_owned(),
             address: target.address().to_owned(),
         };
-        let (site, roster) = (self.shared.readers.site(), &self.shared.roster);
+        let roster = &self.shared.roster;
         let mut known = key(&subject.topic);
         if !roster.knows(&known) {
-            let mut former = site
-                .former_spellings(&subject.topic)
-                .map(|topic| key(&topic));
+            let former = self.shared.former_topics(subject.view.feed, &subject.topic);
+            let mut former = former.iter().map(|topic| key(topic));
             known = former.find(|key| roster.knows(key)).unwrap_or(known);
         }
         if !roster.knows(&known) {

@@ -7,6 +7,7 @@ use crate::{
     feed::{position::Position, view::Deletions},
     layers::public_address::is_public,
     secret::Secret,
+    setting::holds_controls,
     store::subscriptions::{Algo, Directive, Directives, PushWishes},
 };
 use http::StatusCode;
@@ -400,7 +401,7 @@ impl Form {
         let (overrides_method, methods) = match self.extension("methods", "hub.methods")? {
             None | Some("post") => (false, Directives::default()),
             Some("override") => (true, Directives::default()),
-            Some("explicit") => (false, Directive::ALL.into_iter().collect()),
+            Some("explicit") => (false, Directives::ALL),
             Some(list) => (false, methods(list).ok_or(BAD_METHODS)?),
         };
         Ok(PushWishes {
@@ -541,6 +542,9 @@ fn check_topic(name: &'static str, text: &str) -> Result<(), RefusedForm> {
 }
 
 fn absolute(name: &'static str, text: &str) -> Result<Url, RefusedForm> {
+    if holds_controls(text) {
+        return Err(bad(name, "contains control characters"));
+    }
     let url = Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

@@ -1,16 +1,37 @@
 //! The next step of a subscription, decided from its row, the state of its feed and the time alone.
 
-use super::lease;
+use super::{lease, retry_schedule::VERIFY_ATTEMPTS_MAX};
 use crate::{
+    clock::LOOK_AGAIN,
     feed::stamp::Stamp,
     store::{
         Subscription,
-        subscriptions::{Intent, Progress},
+        subscriptions::{Intent, Lease, Progress},
     },
 };
 
 #[cfg(test)]
 mod tests;
+
+/// The present time, and that by which something may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    /// The time that the clock shows.
+    pub(super) now: Stamp,
+    /// The time that it has been past for ten minutes.
+    pub(super) settled: Stamp,
+}
+
+impl Times {
+    /// Time at which to look whether something is over that ends at `end`.
+    fn look_at(self, end: Stamp) -> Stamp {
+        if end > self.now {
+            end
+        } else {
+            self.now.plus_secs(LOOK_AGAIN.as_secs())
+        }
+    }
+}
 
 /// The next thing to do for a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +88,8 @@ pub(super) struct UnderWay {
     pub(super) unsaved: Option<Stamp>,
     /// Time of the warning of the end of the lease; `None` where there is none to come.
     pub(super) warn_at: Option<Stamp>,
+    /// End of the lease, if the stored one is further ahead than it can be.
+    pub(super) lease_end: Option<Stamp>,
 }
 
 /// Stage of the next push.
@@ -84,14 +107,15 @@ pub(super) enum PushStage {
 }
 
 // Decides: What does a subscription do next?
-/// Decides what is due.
+/// Decides what is due. What ends for good ends by the settled time, and all else by the clock.
 pub(super) fn next(
     sub: &Subscription,
     progress: &Progress,
     offer: Offer,
     under_way: UnderWay,
-    now: Stamp,
+    times: Times,
 ) -> NextStep {
+    let now = times.now;
     if sub.lease.is_none() && sub.pending.is_none() {
         return NextStep::End;
     }
@@ -108,12 +132,17 @@ pub(super) fn next(
         }
         wake = wake.min(at);
     }
-    if let Some(lease) = &sub.lease {
-        if lease.until <= now {
+    let lease = sub.lease.map(|lease| Lease {
+        until: under_way.lease_end.unwrap_or(lease.until),
+        ..lease
+    });
+    if let Some(lease) = &lease {
+        if lease.until <= times.settled {
             return NextStep::Expire;
         }
-        wake = wake.min(lease.until);
-        if let Some(at) = under_way.warn_at {
+        wake = wake.min(times.look_at(lease.until));
+        // Behind the end there is nothing to warn of, unless the clock is wrong.
+        if let Some(at) = under_way.warn_at.filter(|_| now < lease.until) {
             if at <= now {
                 return NextStep::Warn;
             }
@@ -131,7 +160,7 @@ pub(super) fn next(
         if offer != Offer::Served {
             return NextStep::Wait(wake);
         }
-        let Some(at) = sub.lease.and_then(lease::refresh_at) else {
+        let Some(at) = lease.and_then(lease::refresh_at) else {
             return NextStep::Wait(wake);
         };
         if at <= now {
@@ -147,11 +176,16 @@ pub(super) fn next(
     // One that was accepted, and not asked about because we were down, is asked about once all the
     // same.
     let was_asked = pending.attempts > 0 || !is_asked_now;
-    if was_asked && pending.give_up_at <= now && pending.intent != Intent::Refresh {
+    let is_over = pending.give_up_at <= times.settled || pending.attempts >= VERIFY_ATTEMPTS_MAX;
+    if was_asked && is_over && pending.intent != Intent::Refresh {
         return NextStep::GiveUp;
     }
     if !is_asked_now {
-        return NextStep::Wait(wake.min(pending.give_up_at));
+        return NextStep::Wait(wake.min(times.look_at(pending.give_up_at)));
+    }
+    if pending.give_up_at <= now && was_asked && pending.intent != Intent::Refresh {
+        // It had its time, unless the clock is wrong.
+        return NextStep::Wait(wake.min(times.look_at(pending.give_up_at)));
     }
     if pending.next_try <= now {
         return NextStep::Ask;

@@ -2,13 +2,14 @@
 //! allowed. What goes on to the origin of a site may be one, as the blog's own subscriber. Not
 //! whether an address is public.
 
+use crate::edge::reached::{is_called, named_address, reaches};
 use http::{Method, header::HOST, request::Parts};
 use std::{
     fmt,
-    net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
 };
-use url::{Host, Position, Url};
+use url::{Position, Url};
 
 /// True for a request of which a listener of consumers answers everything itself.
 pub type AnswersItself = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
@@ -21,8 +22,8 @@ pub struct OwnPlaces {
     pub closed: Vec<SocketAddr>,
     /// Listeners of consumers.
     pub consumers: Vec<SocketAddr>,
-    /// The URL by which consumers reach us; `None` for nobody.
-    pub public_url: Option<Url>,
+    /// The URLs by which consumers reach us, the present one first; empty for nobody.
+    pub roots: Vec<Url>,
     /// Hosts of sites.
     pub site_hosts: Vec<String>,
     /// Which requests of consumers are answered here.
@@ -35,7 +36,7 @@ impl Default for OwnPlaces {
         Self {
             closed: Vec::new(),
             consumers: Vec::new(),
-            public_url: None,
+            roots: Vec::new(),
             site_hosts: Vec::new(),
             answers: Arc::new(|_| false),
         }
@@ -58,7 +59,7 @@ impl OwnPlaces {
         let Some(port) = url.port_or_known_default() else {
             return false;
         };
-        let mut addresses: Vec<IpAddr> = literal(&url).into_iter().collect();
+        let mut addresses: Vec<IpAddr> = named_address(&url).into_iter().collect();
         addresses.extend(found);
         let is_reached = |listener: &SocketAddr| {
             let is_here = |address: &IpAddr| reaches(*address, listener.ip());
@@ -84,22 +85,30 @@ impl OwnPlaces {
         if !is_by_name {
             return false;
         }
-        let public_url = self.public_url.as_ref();
-        let public_port = public_url.and_then(Url::port_or_known_default);
-        let is_front = matches!(port, 80 | 443) || Some(port) == public_port;
+        let mut ports = self.roots.iter().map(Url::port_or_known_default);
+        let is_front = matches!(port, 80 | 443) || ports.any(|root| root == Some(port));
         if !is_front && !is_consumers_port {
             return false;
         }
-        // The server in front takes the path of the public URL off.
-        let above = public_url.map_or("", |public| public.path().trim_end_matches('/'));
-        let Some(below) = target.strip_prefix(above) else {
-            return false;
-        };
-        if below.starts_with('/') {
-            return self.answers_all_of(&url, below);
+        // The server in front takes the path of a root off. Sites have that of the present one.
+        let is_of_host = |root: &&Url| root.host_str().is_some_and(|host| is_called(&url, host));
+        let mut roots: Vec<&Url> = self.roots.iter().filter(is_of_host).collect();
+        if roots.is_empty() {
+            roots.extend(self.roots.first());
         }
-        let is_root = below.is_empty() || below.starts_with('?');
-        is_root && self.answers_all_of(&url, &format!("/{below}"))
+        if roots.is_empty() {
+            return self.answers_all_of(&url, target);
+        }
+        roots.into_iter().any(|root| {
+            let Some(below) = target.strip_prefix(root.path().trim_end_matches('/')) else {
+                return false;
+            };
+            if below.starts_with('/') {
+                return self.answers_all_of(&url, below);
+            }
+            let is_root = below.is_empty() || below.starts_with('?');
+            is_root && self.answers_all_of(&url, &format!("/{below}"))
+        })
     }
 
     fn answers_all_of(&self, url: &Url, target: &str) -> bool {
@@ -116,41 +125,10 @@ impl OwnPlaces {
     }
 
     fn is_own_name(&self, url: &Url) -> bool {
-        let bare = |host: &str| host.trim_end_matches('.').to_ascii_lowercase();
-        let Some(host) = url.host_str().map(bare) else {
-            return false;
-        };
-        let public = self.public_url.as_ref().and_then(Url::host_str);
-        public
-            .into_iter()
-            .chain(self.site_hosts.iter().map(String::as_str))
-            .any(|own| bare(own) == host)
+        let roots = self.roots.iter().filter_map(Url::host_str);
+        let mut names = roots.chain(self.site_hosts.iter().map(String::as_str));
+        names.any(|name| is_called(url, name))
     }
-}
-
-/// The address that a URL names; `localhost` is a loopback address.
-fn literal(url: &Url) -> Option<IpAddr> {
-    match url.host()? {
-        Host::Ipv4(ip) => Some(ip.into()),
-        Host::Ipv6(ip) => Some(IpAddr::V6(ip).to_canonical()),
-        Host::Domain(name) => {
-            let name = name.trim_end_matches('.');
-            let is_local = name == "localhost" || name.ends_with(".localhost");
-            is_local.then_some(Ipv4Addr::LOCALHOST.into())
-        }
-    }
-}
-
-/// True for an address by which a listener is reached from this machine.
-fn reaches(address: IpAddr, listener: IpAddr) -> bool {
-    let (address, listener) = (address.to_canonical(), listener.to_canonical());
-    // The unspecified address leads to loopback.
-    let is_loopback = address.is_loopback() || address.is_unspecified();
-    if listener.is_unspecified() {
-        // An address of this machine can be bound to, no other can.
-        return is_loopback || UdpSocket::bind((address, 0)).is_ok();
-    }
-    address == listener || (is_loopback && listener.is_loopback())
 }
 
 #[cfg(test)]
@@ -162,7 +140,9 @@ mod tests {
         OwnPlaces {
             closed: vec![at("127.0.0.1:8079"), at("0.0.0.0:8078")],
             consumers: vec![at("127.0.0.1:8080"), at("[::]:8443")],
-            public_url: Some(Url::parse(public_url).unwrap()),
+            roots: [public_url, "https://old.example/once/"]
+                .map(|root| Url::parse(root).unwrap())
+                .into(),
             site_hosts: vec!["blog.example".to_owned()],
             answers: Arc::new(|request| {
                 request.uri.path().starts_with("/feeds") || request.headers[HOST] == "nobody"
@@ -224,6 +204,8 @@ mod tests {
             ("https://blog.example:8443", true),
             ("http://blog.example:9000", false),
             ("http://other.example", false),
+            ("http://old.example/once", true),
+            ("http://old.example", false),
         ] {
             check(&places, &format!("{place}/feeds/blog"), &[], is_own);
             check(&places, &format!("{place}/x/../feeds?x"), &[], is_own);

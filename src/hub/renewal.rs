@@ -7,11 +7,11 @@
 
 use crate::{
     feed::view::Deletions,
-    store::subscriptions::{CallbackTarget, Directive, Directives, PushWishes, Target},
+    store::subscriptions::{CallbackTarget, Directives, NamedMethods, PushWishes, Target},
 };
 use url::form_urlencoded;
 
-/// A term of a subscription that WebSub does not know.
+/// A term of a subscription that WebSub does not know. Methods are named in a header of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Term {
     /// The hash that signs.
@@ -20,19 +20,16 @@ pub(super) enum Term {
     Cursor,
     Deletions,
     Heartbeat,
-    /// The way in which methods are told, and not which ones: those have a header of their own.
-    Methods,
     Warning,
 }
 
 impl Term {
     /// All of them.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 5] = [
         Self::Algo,
         Self::Cursor,
         Self::Deletions,
         Self::Heartbeat,
-        Self::Methods,
         Self::Warning,
     ];
 
@@ -43,7 +40,6 @@ impl Term {
             Self::Cursor => "cursor",
             Self::Deletions => "deletions",
             Self::Heartbeat => "heartbeat_seconds",
-            Self::Methods => "methods",
             Self::Warning => "warning_seconds",
         }
     }
@@ -59,7 +55,7 @@ impl Term {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Confirmation {
     /// The methods that it takes.
-    pub(super) methods: Directives,
+    pub(super) methods: NamedMethods,
     /// The terms that it lets a renewal change.
     pub(super) terms: Vec<Term>,
 }
@@ -68,7 +64,10 @@ impl Confirmation {
     /// The words that confirm whatever is asked.
     pub(super) fn of_everything() -> Self {
         Self {
-            methods: Directive::ALL.into_iter().collect(),
+            methods: NamedMethods {
+                directives: Directives::ALL,
+                overrides_method: None,
+            },
             terms: Term::ALL.to_vec(),
         }
     }
@@ -130,22 +129,18 @@ fn deletions(
 }
 
 /// The wishes for methods, which count as far as the callback names them. One more may be asked for;
-/// one that is there ends when the callback names it no more.
+/// one that is there ends when the callback names it no more. The way in which they are told stays
+/// unless the answer has a word for it.
 fn methods(active: &PushWishes, asked: &PushWishes, confirmation: &Confirmation) -> PushWishes {
-    if confirmation.methods.and(asked.asked_methods()).is_empty() {
+    let named = confirmation.methods.directives;
+    if named.and(asked.wanted()).is_empty() {
         return active.clone();
     }
-    if active.asked_methods().is_empty() {
+    if active.wanted().is_empty() {
         return asked.clone();
     }
-    if active.overrides_method != asked.overrides_method {
-        let is_way_counted = confirmation.terms.contains(&Term::Methods);
-        return if is_way_counted { asked } else { active }.clone();
-    }
-    let either =
-        |directive: &Directive| active.methods.has(*directive) || asked.methods.has(*directive);
     PushWishes {
-        methods: Directive::ALL.into_iter().filter(either).collect(),
+        methods: active.wanted().or(asked.wanted().and(named)),
         ..active.clone()
     }
 }
@@ -155,7 +150,7 @@ mod tests {
     use super::*;
     use crate::{
         secret::Secret,
-        store::subscriptions::{Algo, Dialect},
+        store::subscriptions::{Algo, Dialect, Directive},
     };
 
     const TOPIC: &str = "http://feeds.example/feeds/blog.atom";
@@ -200,8 +195,11 @@ mod tests {
     fn check(asked: CallbackTarget, terms: &[Term], expect: &CallbackTarget) {
         let active = Target::Callback(plain());
         let confirmation = Confirmation {
+            methods: NamedMethods {
+                directives: plain().wishes.methods,
+                overrides_method: None,
+            },
             terms: terms.to_vec(),
-            ..Confirmation::of_everything()
         };
         let renewed = renewed(&active, Target::Callback(asked), &confirmation);
         assert_eq!(renewed.callback(), Some(expect), "{terms:?}");
@@ -213,8 +211,12 @@ mod tests {
         active.wishes = PushWishes::default();
         let active = Target::Callback(active);
         let check = |methods: &[Directive], is_taken: bool| {
+            let methods_named = NamedMethods {
+                directives: methods.iter().copied().collect(),
+                overrides_method: None,
+            };
             let confirmation = Confirmation {
-                methods: methods.iter().copied().collect(),
+                methods: methods_named,
                 terms: Vec::new(),
             };
             let renewed = renewed(&active, Target::Callback(strange()), &confirmation);
@@ -243,13 +245,6 @@ mod tests {
             (
                 Term::Heartbeat,
                 changed(|it| it.wishes.heartbeat_secs = Some(60)),
-            ),
-            (
-                Term::Methods,
-                changed(|it| {
-                    it.wishes.overrides_method = true;
-                    it.wishes.methods = Directives::default();
-                }),
             ),
             (
                 Term::Warning,
@@ -294,9 +289,11 @@ mod tests {
     fn a_method_may_be_asked_for_beside_others_and_takes_none_away() {
         let mut asked = plain();
         asked.wishes.methods = [Directive::Patch].into_iter().collect();
-        let mut expect = plain();
-        expect.wishes.methods = Directive::ALL.into_iter().collect();
-        check(asked, &[], &expect);
+        check(asked.clone(), &[], &plain());
+        let active = Target::Callback(plain());
+        let confirmation = Confirmation::of_everything();
+        let renewed = renewed(&active, Target::Callback(asked), &confirmation);
+        assert_eq!(renewed.wishes().methods, Directives::ALL);
     }
 
     #[test]

@@ -12,6 +12,9 @@ const VERIFY_SECS: [u64; 8] = [30, 60, 120, 240, 480, 960, 1920, 3600];
 /// Seconds after which an unanswered request is given up: 0.3 section 6.2.1 asks for about six
 /// hours.
 pub(super) const VERIFY_GIVE_UP_SECS: u64 = 6 * 3600;
+/// Questions of one request at most, if the time at which it is given up does not come: it was accepted
+/// while the clock ran ahead. Six hours have twelve.
+pub(super) const VERIFY_ATTEMPTS_MAX: u32 = 20;
 /// The most that is added, as a part of the wait: subscribers that failed together do not come back
 /// together.
 const JITTER: f64 = 0.5;

@@ -1,14 +1,14 @@
-//! Times of a subscription after the clock was set back: without this, retries would wait and
-//! leases last until the clock is where it was before. Not how that is noticed.
+//! Times of retries after the clock was set back: without this, they would wait until the clock is
+//! where it was before. Not how that is noticed, and not what ends for good, which keeps its time.
 
-use super::retry_schedule::{RETRY_AFTER_MAX_SECS, VERIFY_GIVE_UP_SECS};
+use super::retry_schedule::RETRY_AFTER_MAX_SECS;
 use crate::{
     feed::stamp::Stamp,
     store::{Subscription, subscriptions::Progress},
 };
 use std::time::Duration;
 
-/// Makes everything that is due so much earlier.
+/// Makes every retry so much earlier.
 pub(super) fn bring_forward(
     sub: &mut Subscription,
     progress: &mut Progress,
@@ -18,18 +18,14 @@ pub(super) fn bring_forward(
     let us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
     let earlier = |at: &mut Stamp| *at = Stamp::from_micros(at.micros().saturating_sub(us));
     earlier(&mut progress.attempts.next_try);
-    if let Some(lease) = &mut sub.lease {
-        earlier(&mut lease.until);
-    }
     if let Some(pending) = &mut sub.pending {
         earlier(&mut pending.next_try);
-        earlier(&mut pending.give_up_at);
     }
     clamp(sub, progress, now);
 }
 
-/// Mends times that lie further ahead than they can, because they were stored while the clock ran
-/// ahead: a retry is made now, and a lease is as long as it was granted.
+/// Makes a retry now that lies further ahead than it can, because it was stored while the clock ran
+/// ahead.
 pub(super) fn clamp(sub: &mut Subscription, progress: &mut Progress, now: Stamp) {
     let retry = |at: &mut Stamp| {
         if *at > now.plus_secs(RETRY_AFTER_MAX_SECS) {
@@ -37,11 +33,7 @@ pub(super) fn clamp(sub: &mut Subscription, progress: &mut Progress, now: Stamp)
         }
     };
     retry(&mut progress.attempts.next_try);
-    if let Some(lease) = &mut sub.lease {
-        lease.until = lease.until.min(now.plus_secs(lease.terms.secs));
-    }
     if let Some(pending) = &mut sub.pending {
         retry(&mut pending.next_try);
-        pending.give_up_at = pending.give_up_at.min(now.plus_secs(VERIFY_GIVE_UP_SECS));
     }
 }

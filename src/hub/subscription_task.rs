@@ -13,11 +13,11 @@ use super::{
 use crate::{
     auth::authenticator::AccountsInForce,
     catalog::{CatalogSnapshot, Destination},
-    clock::{Jump, JumpWatch},
-    feed::view::View,
+    clock::{Jump, JumpWatch, LeaseWatch},
+    feed::{stamp::Stamp, view::View},
     store::{
         Subscription,
-        subscriptions::{Attempts, Progress},
+        subscriptions::{Attempts, Lease, Progress},
     },
 };
 use futures_util::future::BoxFuture;
@@ -51,6 +51,7 @@ pub(super) struct SubscriptionTask {
     verification: Verification,
     pushing: Pushing,
     warning: LeaseWarning,
+    lease: LeaseWatch,
     clock: JumpWatch,
 }
 
@@ -91,6 +92,7 @@ impl SubscriptionTask {
             accounts: shared.gate.auth.watch(),
             verification: Verification::default(),
             warning: LeaseWarning::default(),
+            lease: LeaseWatch::default(),
             pushing,
             place,
         }
@@ -126,13 +128,17 @@ impl SubscriptionTask {
                 PushStage::Behind | PushStage::UnderWay
             );
             self.place.note(standing(&self.row), is_behind);
-            let now = self.place.shared.now();
+            let times = self.place.shared.times();
+            let now = times.now;
             if let Some(Jump::Back(by)) = self.clock.look(now.micros()) {
                 set_back::bring_forward(&mut self.row.sub, &mut self.row.progress, by, now);
+                // A warning at the wrong time was none.
+                self.warning.forget();
                 Box::pin(self.row.save()).await;
             }
+            let under_way = self.under_way(now);
             let (sub, progress) = (&self.row.sub, &self.row.progress);
-            match next_step::next(sub, progress, self.offer(), self.under_way(), now) {
+            match next_step::next(sub, progress, self.offer(), under_way, times) {
                 NextStep::Save => Box::pin(self.row.save()).await,
                 NextStep::Expire => Box::pin(self.expire()).await,
                 NextStep::GiveUp => Box::pin(self.refused("it did not answer in time")).await,
@@ -201,13 +207,24 @@ impl SubscriptionTask {
             .look_at(self.place.shared.still_read(&self.row.sub));
     }
 
-    fn under_way(&self) -> UnderWay {
+    fn under_way(&mut self, now: Stamp) -> UnderWay {
+        let lease = self.row.sub.lease.map(|lease| Lease {
+            until: self.lease_end(lease, now),
+            ..lease
+        });
         UnderWay {
             is_asking: self.verification.question.is_some(),
             pushing: self.pushing.stage(),
             unsaved: self.row.unsaved,
-            warn_at: self.warn_at(),
+            warn_at: lease.and_then(|lease| self.warn_at(lease)),
+            lease_end: lease.map(|lease| lease.until),
         }
+    }
+
+    /// The end of the lease in force. The stored one may be further ahead than it can be.
+    fn lease_end(&mut self, lease: Lease, now: Stamp) -> Stamp {
+        let (until, secs) = (lease.until.micros(), lease.terms.secs);
+        Stamp::from_micros(self.lease.end_us(until, secs, now.micros()))
     }
 
     async fn accept(&mut self, command: TaskCommand) {

@@ -136,7 +136,9 @@ async fn registered_one(
         until: now.plus_secs(LEASE_SECS),
         terms,
     });
-    let known = shared.find_subscription(&topic, target.address()).await?;
+    let known = shared
+        .find_subscription(view.feed, &topic, target.address())
+        .await?;
     let (known, position) = match known {
         Some((sub, _)) => (sub, None),
         None => {

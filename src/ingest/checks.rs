@@ -16,7 +16,7 @@ use crate::{
         archive::OwnOrigins,
         item::{Content, Item, ItemId},
         observation_record::ObservationRecord,
-        reconcile::{Decisions, WindowState, recheck_tombstone, reconcile_check},
+        reconcile::{Decisions, WindowState, address_witness, recheck_tombstone, reconcile_check},
         record::FeedRecord,
         schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
@@ -24,11 +24,12 @@ use crate::{
     secret::logged_url,
     store::Commit,
 };
-use everfeed_adapters::{Entry, Hints, PageText};
+use everfeed_adapters::{Entry, Hints, PageText, links_of_page};
 use http::StatusCode;
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
+use url::Url;
 
 mod control;
 
@@ -137,13 +138,16 @@ impl<'a> Check<'a> {
             PageReply::Elsewhere => (CheckResult::Elsewhere, AnsweredPage::default(), None),
             PageReply::Answer(answer) => {
                 let host_pause = pause(&answer, feed, self.state, now);
-                let landing = answer
-                    .landing
-                    .clone()
-                    .map_or_else(|| url.clone(), String::from);
-                let (said, words) = compute(move || said(&answer, &entry)).await?;
-                (said, AnsweredPage { landing, words }, host_pause)
+                let asked_for = url.clone();
+                let (said, page) = compute(move || said(&answer, &entry, &asked_for)).await?;
+                (said, page, host_pause)
             }
+        };
+        let is_shown = said == CheckResult::Shown;
+        let said = if is_shown && self.is_page_of_another(id, &url, &page.landing).await? {
+            CheckResult::Another
+        } else {
+            said
         };
         if said == CheckResult::Shown
             && let ControlNeed::Ask(tried) = need
@@ -167,6 +171,25 @@ impl<'a> Check<'a> {
             host_pause,
             ..checked
         }))
+    }
+
+    /// True when the request for the page of an item led to the page of another one, as software
+    /// does that guesses which post was meant.
+    async fn is_page_of_another(
+        &self,
+        id: ItemId,
+        url: &str,
+        landing: &str,
+    ) -> Result<bool, Failure> {
+        if !leads_away(url, landing) {
+            return Ok(false);
+        }
+        let witness = address_witness(landing).into_iter().collect();
+        let found = self.context.store.witnessed(self.feed.no, witness).await?;
+        Ok(found
+            .items
+            .iter()
+            .any(|item| item.id != id && !item.is_gone()))
     }
 
     /// Keeps and commits the result of a check.
@@ -365,26 +388,81 @@ pub(super) fn pause(
     Some((host, until))
 }
 
-/// The result that an answer means, and how often it holds the words of the entry.
-fn said(answer: &PageAnswer, entry: &Entry) -> (CheckResult, u32) {
-    let hints = Hints {
-        content_type: answer.content_type.as_deref(),
-        ..Hints::default()
+/// The result that an answer about an entry means, and the page that gave it.
+fn said(answer: &PageAnswer, entry: &Entry, url: &str) -> (CheckResult, AnsweredPage) {
+    let hints = hints(answer, url);
+    let mut page = AnsweredPage {
+        landing: landing(answer, &hints, url),
+        words: 0,
     };
     let said = match answer.status {
         StatusCode::GONE => CheckResult::Gone,
         StatusCode::NOT_FOUND => CheckResult::NotFound,
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
-            return match few(PageText::new(&answer.body, &hints).count(entry)) {
+            let text = PageText::new(&answer.body, &hints);
+            page.words = few(text.count(entry));
+            if page.words > 0 && !is_of_namesake(&text, entry, url, &page.landing) {
+                CheckResult::Shown
+            } else if answer.is_cut {
                 // What was not read may show it.
-                0 if answer.is_cut => (CheckResult::Nothing, 0),
-                0 => (CheckResult::Another, 0),
-                words => (CheckResult::Shown, words),
-            };
+                CheckResult::Nothing
+            } else {
+                CheckResult::Another
+            }
         }
         _ => CheckResult::Nothing,
     };
-    (said, 0)
+    (said, page)
+}
+
+// Decides: Does a page that holds the title of a post show the post?
+/// True when the title on a page is that of another entry: the request was led to another address,
+/// or the entry is one of several on the page, as comments are, and neither its first words nor its
+/// anchor are there.
+fn is_of_namesake(page: &PageText, entry: &Entry, url: &str, landing: &str) -> bool {
+    let lacks_text = page.shows_text(entry) == Some(false);
+    let anchor = entry.permalink().and_then(anchor_of);
+    match anchor {
+        Some(anchor) => page.shows_text(entry) != Some(true) && !page.has_anchor(&anchor),
+        None => lacks_text && leads_away(url, landing),
+    }
+}
+
+/// The name within its page to which an address leads; `None` of a route of a script.
+fn anchor_of(url: &str) -> Option<String> {
+    let (_, fragment) = url.split_once('#')?;
+    let is_name = !fragment.is_empty() && !fragment.starts_with(['/', '!', ':']);
+    is_name.then(|| fragment.to_owned())
+}
+
+/// The address of a page: the one that it names itself, else that of the answer after redirects.
+fn landing(answer: &PageAnswer, hints: &Hints<'_>, url: &str) -> String {
+    let named = links_of_page(&answer.body, hints, "canonical");
+    let answered = || answer.landing.as_ref().map(Url::to_string);
+    named
+        .into_iter()
+        .next()
+        .or_else(answered)
+        .unwrap_or_else(|| url.to_owned())
+}
+
+fn hints<'a>(answer: &'a PageAnswer, url: &'a str) -> Hints<'a> {
+    Hints {
+        content_type: answer.content_type.as_deref(),
+        base_url: Some(answer.landing.as_ref().map_or(url, Url::as_str)),
+        ..Hints::default()
+    }
+}
+
+/// True when a request for one page led to another: the path differs, whatever the host, the query
+/// and the last slash. A site's front page with a query is told apart by that.
+fn leads_away(url: &str, landing: &str) -> bool {
+    let (Ok(url), Ok(landing)) = (Url::parse(url), Url::parse(landing)) else {
+        return false;
+    };
+    let path = |url: &Url| url.path().trim_end_matches('/').to_owned();
+    let (asked, answered) = (path(&url), path(&landing));
+    asked != answered || asked.is_empty() && url.query() != landing.query()
 }
 
 fn few(count: usize) -> u32 {

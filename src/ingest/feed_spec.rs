@@ -103,6 +103,12 @@ impl FeedSpec {
         self.aliases.first()
     }
 
+    /// The address at which its readers find its document, where that is not the one that is polled:
+    /// the one at a site, else its first public URL.
+    pub(super) fn reader_url(&self) -> Option<&Url> {
+        self.legacy_url().or(self.public_url())
+    }
+
     /// Limits of a walk through its archives.
     pub(super) fn archive_rules(&self) -> WalkRules {
         let quota = self.keep.limits().quota_bytes;

@@ -24,6 +24,8 @@ pub struct Fetched {
     pub base_url: String,
     /// The URL that names the document, where that is wanted as it is instead of as a feed.
     pub resource: Option<String>,
+    /// Its public address, where that is another one.
+    pub address: Option<String>,
     /// Coverage of the document, as far as the answer tells: [`Coverage::Delta`] for a 226, which
     /// is never asked for (POLLING 0.2).
     pub coverage: Coverage,

@@ -51,6 +51,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use looks::LONE_WAIT;
 pub use requests::{PollAnswer, Urgency};
 pub use waits::{PollWait, WaitCause};
 

@@ -212,6 +212,17 @@ impl<'a> Poll<'a> {
         polled
     }
 
+    /// Takes in that a poll failed, as a record of it says. The log tells nothing of it: it happened
+    /// long ago.
+    pub async fn failed_once(mut self, failure: &Failure) -> Polled {
+        self.answered_at = self.context.now();
+        let mut polled = self.remember(&PollOutcome::Failed(failure.clone()));
+        if failure.status() == Some(410) {
+            polled = self.note_gone(polled).await;
+        }
+        self.release_due(polled).await
+    }
+
     /// Reads the document even if it is the last one again.
     #[must_use]
     pub fn rereading(self, wants_document: bool) -> Self {
@@ -225,14 +236,18 @@ impl<'a> Poll<'a> {
     async fn record_quiet(&self, reply: &DocumentReply) {
         let document = &self.state.document;
         let fault = self.state.health.fault.as_ref();
-        let (poll, is_news) = match reply {
+        let (poll, failure, is_news) = match reply {
             DocumentReply::Unchanged(_) => (
                 QuietPoll::Unchanged,
+                None,
                 document.repeat == Repeat::Changed || fault.is_some(),
             ),
+            // A resource is deleted by the second 410.
             DocumentReply::Failed { failure, .. } => (
                 QuietPoll::Failed,
-                fault.is_none_or(|fault| !fault.kind.is_same(&failure.kind)),
+                Some(failure),
+                self.is_deletion(reply)
+                    || fault.is_none_or(|fault| !fault.kind.is_same(&failure.kind)),
             ),
             DocumentReply::Document(_) | DocumentReply::Deferred { .. } => return,
         };
@@ -242,6 +257,8 @@ impl<'a> Poll<'a> {
                 at_us: at.micros(),
                 at: at.rfc3339(),
                 poll,
+                why: failure.map(|failure| failure.kind.to_string()),
+                status: failure.and_then(Failure::status),
             };
             // It is told in the log when it cannot be kept.
             let _ = record_answer(self.feed, RecordedAnswer::Poll(recorded)).await;

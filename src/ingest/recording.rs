@@ -53,6 +53,9 @@ pub struct RecordedSettings {
     pub public_url: Option<String>,
     /// The URL that names the document, where that is wanted as it is instead of as a feed.
     pub resource: Option<String>,
+    /// Its public address, where that is another one; recordings of older versions lack it.
+    #[serde(default)]
+    pub address: Option<String>,
     /// True when the document was read although it was the last one again.
     pub is_reread: bool,
 }
@@ -90,6 +93,12 @@ pub struct RecordedPoll {
     pub at: String,
     /// Its end.
     pub poll: QuietPoll,
+    /// Reason of a failure; recordings of older versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Status of a failure, if the publisher gave one; recordings of older versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 /// End of a poll without a document.
@@ -306,20 +315,18 @@ impl Recorded {
     }
 }
 
-/// The recorded documents of a folder, oldest first, and what came with them.
-pub fn recorded(folder: &Path) -> io::Result<Vec<(PathBuf, Recorded)>> {
+/// The recorded documents of a folder, oldest first, each with its file and what came with it, or
+/// the reason why that cannot be read: a crash leaves half of it, and no other document less.
+pub fn recorded(folder: &Path) -> io::Result<Vec<(PathBuf, Result<Recorded, String>)>> {
     let read = |number: u64| {
         let (body, beside) = files(folder, number);
-        let told = serde_json::from_slice(&fs::read(&beside)?);
-        let told = told.map_err(|error| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("{}: {error}", beside.display()),
-            )
-        })?;
-        Ok((body, told))
+        let told = fs::read(&beside).map_err(|error| error.to_string());
+        let told = told.and_then(|bytes| {
+            serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", beside.display()))
+        });
+        (body, told)
     };
-    numbers(folder)?.into_iter().map(read).collect()
+    Ok(numbers(folder)?.into_iter().map(read).collect())
 }
 
 /// The recorded answers that were no documents, oldest first. A line that a crash left half is
@@ -421,6 +428,7 @@ mod tests {
             base_url: "http://blog.example/rss.xml".into(),
             memory: None,
             resource: None,
+            address: None,
             coverage: Coverage::Conditional,
         }
     }
@@ -500,6 +508,7 @@ mod tests {
             )
             .unwrap();
         let (_, told) = recorded(&folder.path().join("blog")).unwrap().remove(0);
+        let told = told.unwrap();
         assert_eq!(
             (&*told.at, told.conditional, told.under),
             ("2026-06-01T00:00:00Z", true, under)
@@ -600,6 +609,8 @@ mod tests {
             at_us: 2,
             at,
             poll: QuietPoll::Unchanged,
+            why: None,
+            status: None,
         };
         let answers = [
             page(0),

@@ -14,8 +14,8 @@ use crate::{
     },
     layers::{
         Asked, Awaited, BodyMemory, Client, Fault, FetchError, KnownAs, Landing, NAME_HEADERS,
-        OwnMark, OwnPace, Refused, Size, Trusted, Validators, client::ACCEPT_FEEDS, freshness,
-        is_below, parse_retry_after,
+        OwnMark, OwnPace, RedirectAllowance, Refused, Size, Trusted, Validators,
+        client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
     },
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -51,6 +51,8 @@ pub struct Upstream {
     mark: Option<OwnMark>,
     /// True when its caller keeps a gap between requests to this machine.
     has_own_pace: bool,
+    /// Redirects that its caller allows; `None`: as many as the client follows.
+    redirects: Option<RedirectAllowance>,
 }
 
 /// Answer of a publisher.
@@ -84,6 +86,7 @@ impl Upstream {
             clock,
             mark: None,
             has_own_pace: false,
+            redirects: None,
         }
     }
 
@@ -93,6 +96,15 @@ impl Upstream {
         Self {
             has_own_pace: true,
             ..self.clone()
+        }
+    }
+
+    /// The same, for a caller who allows so many redirects.
+    #[must_use]
+    pub(super) fn redirected_within(self, redirects: &RedirectAllowance) -> Self {
+        Self {
+            redirects: Some(redirects.clone()),
+            ..self
         }
     }
 
@@ -195,6 +207,9 @@ impl Upstream {
         if self.has_own_pace {
             request.extensions_mut().insert(OwnPace);
         }
+        if let Some(redirects) = &self.redirects {
+            request.extensions_mut().insert(redirects.clone());
+        }
         Ok(request)
     }
 
@@ -237,7 +252,10 @@ impl Upstream {
             .and_then(|url| authority_of(&url));
         let content_type = text(&parts.headers, CONTENT_TYPE);
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
-        let resource = (feed.format == DocumentFormat::Resource).then(|| resource_url(&feed.url));
+        let is_resource = feed.format == DocumentFormat::Resource;
+        let resource = is_resource.then(|| resource_url(&feed.url));
+        let address = feed.reader_url().filter(|_| is_resource);
+        let address = address.map(Url::to_string);
         let whole = Coverage::of_whole(answer.conditional);
         let memory = parts.extensions.get::<BodyMemory>().cloned();
         let fetched = |answer, coverage| {
@@ -250,6 +268,7 @@ impl Upstream {
                 headers,
                 base_url,
                 resource,
+                address,
                 coverage,
                 memory,
             })

@@ -1,7 +1,13 @@
 //! Follows redirects, so that each hop passes every layer further in again. Does not remember them:
 //! whether a feed has moved for good is decided over days by whoever keeps its URL.
 
-use std::task::{Context, Poll};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::{Context, Poll},
+};
 
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, LOCATION};
@@ -37,6 +43,38 @@ pub struct Landing {
 /// without `www.`, by its usual ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HomeOnly;
+
+/// Request extension: how many redirects a caller has left for this request, where that is less
+/// than the layer follows. It tells the caller afterwards how many were followed, also if there was
+/// no answer in the end.
+#[derive(Debug, Clone)]
+pub struct RedirectAllowance {
+    left: Arc<AtomicU32>,
+    granted: u32,
+}
+
+impl RedirectAllowance {
+    /// So many redirects.
+    pub fn of(redirects: u32) -> Self {
+        Self {
+            left: Arc::new(AtomicU32::new(redirects)),
+            granted: redirects,
+        }
+    }
+
+    /// Number of redirects that were followed.
+    pub fn followed(&self) -> u32 {
+        self.granted - self.left.load(Ordering::Relaxed)
+    }
+
+    /// Takes one, if any is left.
+    fn take(&self) -> bool {
+        let less = |left: u32| left.checked_sub(1);
+        self.left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok()
+    }
+}
 
 /// Request extension: the name by which readers know a site that is asked at its origin, since we
 /// stand before it. A redirect to that name means the origin, too: followed by the name, it would
@@ -111,6 +149,7 @@ impl<S: Exchange> Service<Request> for Redirect<S> {
         Box::pin(async move {
             let mut trail = Trail::start(&request)?;
             let stays_home = request.extensions().get::<HomeOnly>().is_some();
+            let allowance = request.extensions().get::<RedirectAllowance>().cloned();
             let mut next = request;
             loop {
                 let sent = next.clone();
@@ -127,6 +166,10 @@ impl<S: Exchange> Service<Request> for Redirect<S> {
                     return Err(BadRedirect::Elsewhere.into());
                 }
                 next = onward(sent, reply.status(), &trail)?;
+                if allowance.as_ref().is_some_and(|allowed| !allowed.take()) {
+                    let redirects_max = trail.redirects() - 1;
+                    return Err(FetchError::TooManyRedirects { redirects_max });
+                }
                 // The body of a redirect is dropped unread: it may be of any size and says nothing.
                 drop(reply);
                 inner.ready().await?;

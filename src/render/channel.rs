@@ -12,7 +12,7 @@ use super::{
     xml::{Declared, Xml},
 };
 use crate::feed::record::FeedRecord;
-use everfeed_adapters::{Element, Image, Link, Metadata, Node, Text};
+use everfeed_adapters::{Element, Image, Link, Metadata, Node, Text, customary};
 use std::{borrow::Cow, collections::HashSet};
 
 /// A feed.
@@ -160,11 +160,12 @@ impl<'a> ShownPicture<'a> {
 /// True for links that are never repeated: they lead to the publisher's own documents, pages and
 /// hubs, beside which ours has its own. `#feed` is what Google's software calls `self`.
 fn is_own_relation(rel: &str) -> bool {
-    let is_other = matches!(
-        rel,
-        "hub.subscribe" | "http://schemas.google.com/g/2005#feed"
-    );
-    is_other || values::is_of_feed(rel)
+    let rel = values::relation(rel);
+    let is = |other: &str| rel.eq_ignore_ascii_case(other);
+    is("hub.subscribe")
+        || is("http://schemas.google.com/g/2005#feed")
+        || is("canonical")
+        || values::is_of_feed(rel)
 }
 
 /// Vocabularies that are never repeated: cursors, tombstones, archives and how often to ask are our
@@ -278,7 +279,9 @@ impl<'a> ShownChannel<'a> {
 
 fn is_left_out(element: &Element, is_own: fn(&str) -> bool) -> bool {
     let name = element.name.to_ascii_lowercase();
-    VOCABULARIES.contains(&element.ns.as_str())
+    // Whatever the spelling of a namespace, it is written as it is defined.
+    let defined = customary(&element.ns).map_or(&*element.ns, |(_, defined)| defined);
+    VOCABULARIES.contains(&defined)
         || NAMES.split(' ').any(|known| known == name)
         || (element.ns.is_empty() && is_own(&name))
 }

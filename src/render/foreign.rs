@@ -27,6 +27,19 @@ const FEED_NAMESPACES: [&str; 8] = [
 /// Elements that hold a post in them.
 const POSTS: [&str; 2] = ["item", "entry"];
 
+/// Elements, of any vocabulary, by which a feed says that it has moved. Players of podcasts follow
+/// `itunes:new-feed-url` for good, and would take our readers along.
+const MOVES: [&str; 2] = ["new-feed-url", "newlocation"];
+
+/// Elements, of any vocabulary, by which directories and players are shown whose feed a document is,
+/// or are told not to poll it. Ours belongs to somebody else, and nobody pings for it.
+const CLAIMS: [&str; 4] = [
+    "applepodcastsverify",
+    "follow_challenge",
+    "podping",
+    "verify",
+];
+
 /// Writes an element. One whose tags some parser would refuse is left out with all that is in it:
 /// its words alone would stand among ours and mean nothing.
 pub(super) fn write(out: &mut String, element: &Element, declared: &[(&str, &str)]) {
@@ -87,7 +100,7 @@ fn well_spelt(element: &Element) -> Cow<'_, Element> {
 
 /// An element without what runs or leads astray; `None` when there is nothing else.
 pub(super) fn safe(element: &Element) -> Option<Cow<'_, Element>> {
-    if is_nothing_but_astray(element) {
+    if is_nothing_but_astray(element) || is_of_publisher(element) {
         return None;
     }
     match passable(element) {
@@ -98,17 +111,38 @@ pub(super) fn safe(element: &Element) -> Option<Cow<'_, Element>> {
     }
 }
 
-/// Without the links that nobody should follow, and without the elements inside of which these were
-/// all.
+// Decides: Which words of a publisher about its own feed would be false in ours?
+/// True for an element that says of the publisher's document where it is, or whose it is. In ours it
+/// would move our readers away, or hand our address to somebody else.
+fn is_of_publisher(element: &Element) -> bool {
+    let is_one_of = |names: &[&str]| {
+        let mut names = names.iter();
+        names.any(|name| element.name.eq_ignore_ascii_case(name))
+    };
+    // `podcast:txt` holds the proof of an owner, too.
+    let proves = |attribute: &Attribute| {
+        attribute.name == "purpose" && attribute.value.to_ascii_lowercase().contains("verify")
+    };
+    let is_proof =
+        element.name.eq_ignore_ascii_case("txt") && element.attributes.iter().any(proves);
+    is_one_of(&MOVES) || is_one_of(&CLAIMS) || is_proof
+}
+
+/// Without the links that nobody should follow, without the elements inside of which these were all,
+/// and without what the publisher says of its own document at any depth.
 fn passable(element: &Element) -> Cow<'_, Element> {
-    let is_empty =
-        |node: &Node| matches!(node, Node::Element(inner) if is_nothing_but_astray(inner));
+    let is_out = |node: &Node| {
+        let Node::Element(inner) = node else {
+            return false;
+        };
+        is_nothing_but_astray(inner) || is_of_publisher(inner)
+    };
     mended(
         element,
-        &|element| element.attributes.iter().any(is_astray),
+        &|element| element.attributes.iter().any(is_astray) || element.children.iter().any(is_out),
         &|element| {
             element.attributes.retain(|attribute| !is_astray(attribute));
-            element.children.retain(|node| !is_empty(node));
+            element.children.retain(|node| !is_out(node));
         },
     )
 }
@@ -227,6 +261,54 @@ mod tests {
             &outer,
             r#"<m:conflicts xmlns:m="urn:m"><m:conflict><m:item/></m:conflict>x</m:conflicts>"#,
         );
+    }
+
+    #[test]
+    fn nothing_moves_or_claims_a_feed_at_any_depth_and_in_any_spelling() {
+        let itunes = "http://www.itunes.com/dtds/podcast-1.0.dtd";
+        let said = |ns: &str, name: &str, text: &str| Element {
+            children: vec![Node::Text(text.into())],
+            ..element(ns, "p", name)
+        };
+        let proof = |purpose: &str| Element {
+            attributes: vec![Attribute {
+                name: "purpose".into(),
+                value: purpose.into(),
+                ..Attribute::default()
+            }],
+            ..said("urn:podcast", "txt", "x")
+        };
+        let attacks = [
+            said(itunes, "new-feed-url", "http://evil.example/"),
+            said(itunes, "New-Feed-URL", "http://evil.example/"),
+            said("urn:other", "new-feed-url", "http://evil.example/"),
+            said("", "newLocation", "http://evil.example/"),
+            said(itunes, "applepodcastsverify", "code"),
+            said("", "follow_challenge", "feed"),
+            said("urn:fyyd", "verify", "code"),
+            element("urn:podcast", "p", "podping"),
+            proof("verify"),
+            proof("ApplePodcastsVerify"),
+        ];
+        let honest = [
+            said(itunes, "owner", "Jo"),
+            said("urn:podcast", "guid", "1"),
+            proof("license"),
+        ];
+        for attack in &attacks {
+            check(attack, "");
+            assert!(safe(attack).is_none(), "{attack:?}");
+        }
+        for one in &honest {
+            assert!(safe(one).is_some(), "{one:?}");
+        }
+        let mut outer = element("urn:m", "m", "deep");
+        let mut inner = outer.clone();
+        inner.children = attacks.iter().cloned().map(Node::Element).collect();
+        inner.children.push(Node::Element(honest[1].clone()));
+        outer.children = vec![Node::Element(inner)];
+        let expect = "<m:deep xmlns:m=\"urn:m\"><m:deep><p:guid xmlns:p=\"urn:podcast\">1</p:guid></m:deep></m:deep>";
+        check(&outer, expect);
     }
 
     #[test]

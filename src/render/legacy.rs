@@ -1,15 +1,17 @@
-//! A publisher's document with our links in it: `self`, which is also its topic, and `hub`. Nothing
-//! else of it changes, not a byte; not the document itself.
+//! A publisher's document with our links in it: `self`, which is also its topic, and `hub`; and
+//! without the word that the feed has moved. Nothing else of it changes, not a byte; not the document
+//! itself.
 
-use super::{CloudPlace, Representation, namespaces as ns};
+use super::{CloudPlace, Representation, namespaces as ns, values::relation};
 use crate::feed::legacy_document::LegacySyntax;
 use quick_xml::{
-    NsReader,
+    NsReader, Reader,
     escape::escape,
     events::{BytesStart, Event},
     name::ResolveResult,
 };
 use std::ops::Range;
+use url::Url;
 
 mod json_feed;
 
@@ -84,8 +86,14 @@ fn in_markup(document: &[u8], syntax: LegacySyntax, links: &LegacyLinks) -> Opti
         name,
         declares,
         replaced,
+        moves,
         ..
     } = place;
+    let moves = moves.into_iter().filter(|place| {
+        let text = String::from_utf8_lossy(&document[place.clone()]);
+        !leads_to_us(&text, links)
+    });
+    let replaced = replaced.into_iter().chain(moves);
     let declaration = if declares {
         format!(" xmlns:{PREFIX}=\"{}\"", ns::ATOM)
     } else {
@@ -100,7 +108,7 @@ fn in_markup(document: &[u8], syntax: LegacySyntax, links: &LegacyLinks) -> Opti
     let media_type = format!(" type=\"{}\"", pushed(syntax)?.media_type());
     let mut ours = link("self", &links.own, &media_type) + &link("hub", &links.hub, "");
     ours.extend(cloud.map(cloud_element));
-    let others = replaced.into_iter().map(|place| Edit {
+    let others = replaced.map(|place| Edit {
         place,
         text: String::new(),
     });
@@ -112,6 +120,36 @@ fn in_markup(document: &[u8], syntax: LegacySyntax, links: &LegacyLinks) -> Opti
             }])
             .collect(),
     )
+}
+
+// Decides: May an old document say that the feed has moved?
+/// True for an element by which a feed has moved to a place that is ours, too: a server of its own
+/// address or of our hub. Players follow such a word for good, and it would take our readers away
+/// with it.
+fn leads_to_us(element: &str, links: &LegacyLinks) -> bool {
+    let server = |url: &Url| {
+        let host = url.host_str()?.trim_end_matches('.').to_owned();
+        Some((host, url.port()))
+    };
+    let ours = [&links.own, &links.hub].map(|url| Url::parse(url).ok().as_ref().and_then(server));
+    let mut reader = Reader::from_str(element);
+    reader.config_mut().check_end_names = false;
+    let mut words = String::new();
+    loop {
+        match reader.read_event() {
+            Ok(Event::Text(text)) => words.push_str(&text),
+            Ok(Event::CData(text)) => words.push_str(&text),
+            Ok(Event::GeneralRef(name)) if &*name == "amp" => words.push('&'),
+            Ok(Event::Eof) => break,
+            // Nobody knows what a reader makes of anything else.
+            Ok(Event::GeneralRef(_)) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+    let named = Url::parse(words.trim()).ok();
+    let named = named.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let named = named.as_ref().and_then(server);
+    named.is_some() && ours.contains(&named)
 }
 
 /// The element that names a place of registration (RSS 2.0, `cloud`).
@@ -139,6 +177,8 @@ struct LinkPlace {
     /// 4.2.7.2), the one at which it is now; and the publisher's cloud, which would speak of posts
     /// before they are here.
     replaced: Vec<Range<usize>>,
+    /// Elements of the head that say where the feed has moved to.
+    moves: Vec<Range<usize>>,
     /// Elements around the head.
     depth: usize,
 }
@@ -161,8 +201,8 @@ impl LinkPlace {
         let offset = |position: u64| mark + usize::try_from(position).unwrap_or_default();
         let mut found: Option<Self> = None;
         let mut depth = 0_usize;
-        // The first byte of the element to replace that is open.
-        let mut open: Option<usize> = None;
+        // The first byte of the element of the head that is open and has to be looked at.
+        let mut open: Option<(HeadElement, usize)> = None;
         loop {
             let before = offset(reader.buffer_position());
             let Ok((namespace, event)) = reader.read_resolved_event() else {
@@ -183,9 +223,9 @@ impl LinkPlace {
                         break;
                     }
                     if depth == place.depth
-                        && let Some(start) = open.take()
+                        && let Some((kind, start)) = open.take()
                     {
-                        place.replaced.push(start..after);
+                        place.note(kind, start..after);
                     }
                     continue;
                 }
@@ -193,12 +233,12 @@ impl LinkPlace {
                 _ => continue,
             };
             if let Some(place) = &mut found {
-                let is_of_head = depth == place.depth;
-                if is_of_head && is_replaced(element, syntax, is_atom, has_cloud) {
+                let kind = HeadElement::of(element, syntax, is_atom, has_cloud);
+                if let Some(kind) = kind.filter(|_| depth == place.depth) {
                     if is_empty {
-                        place.replaced.push(before..after);
+                        place.note(kind, before..after);
                     } else {
-                        open = Some(before);
+                        open = Some((kind, before));
                     }
                 }
             } else if !is_empty && is_head(syntax, depth, element.local_name().as_ref()) {
@@ -207,6 +247,7 @@ impl LinkPlace {
                     name: link_name(element, syntax),
                     declares: syntax != LegacySyntax::Atom,
                     replaced: Vec::new(),
+                    moves: Vec::new(),
                     depth: depth + 1,
                 });
             }
@@ -216,7 +257,46 @@ impl LinkPlace {
         }
         found
     }
+
+    fn note(&mut self, kind: HeadElement, place: Range<usize>) {
+        match kind {
+            HeadElement::Replaced => self.replaced.push(place),
+            HeadElement::Moves => self.moves.push(place),
+        }
+    }
 }
+
+/// An element of the head that does not stay, or not always.
+#[derive(Clone, Copy)]
+enum HeadElement {
+    /// One of ours stands for it.
+    Replaced,
+    /// It says where the feed has moved to.
+    Moves,
+}
+
+impl HeadElement {
+    /// `None` for one that stays. `is_atom` says that its namespace is that of Atom.
+    fn of(
+        element: &BytesStart<'_>,
+        syntax: LegacySyntax,
+        is_atom: bool,
+        has_cloud: bool,
+    ) -> Option<Self> {
+        let local_name = element.local_name();
+        let is = |name: &str| local_name.as_ref().eq_ignore_ascii_case(name);
+        if MOVES.into_iter().any(is) {
+            return Some(Self::Moves);
+        }
+        let is_cloud = has_cloud && element.name().as_ref().eq_ignore_ascii_case("cloud");
+        let is_of_atom = is_atom || syntax == LegacySyntax::Atom;
+        let is_replaced = is_cloud || (is("link") && is_of_atom && is_self(element));
+        is_replaced.then_some(Self::Replaced)
+    }
+}
+
+/// Elements by which a feed says that it has moved: of iTunes, whatever the prefix, and of RSS.
+const MOVES: [&str; 3] = ["new-feed-url", "newLocation", "redirect"];
 
 /// Name of our link elements below a head. An old Atom has links of its own vocabulary, too.
 fn link_name(head: &BytesStart<'_>, syntax: LegacySyntax) -> String {
@@ -227,23 +307,6 @@ fn link_name(head: &BytesStart<'_>, syntax: LegacySyntax) -> String {
         Some(prefix) => format!("{}:link", prefix.as_ref()),
         None => "link".to_owned(),
     }
-}
-
-/// True for an element of the head for which one of ours stands. `is_atom` says that its namespace
-/// is that of Atom.
-fn is_replaced(
-    element: &BytesStart<'_>,
-    syntax: LegacySyntax,
-    is_atom: bool,
-    has_cloud: bool,
-) -> bool {
-    if has_cloud && element.name().as_ref().eq_ignore_ascii_case("cloud") {
-        return true;
-    }
-    let local_name = element.local_name();
-    let is_link = local_name.as_ref().eq_ignore_ascii_case("link");
-    let is_of_atom = is_atom || syntax == LegacySyntax::Atom;
-    is_link && is_of_atom && is_self(element)
 }
 
 /// True for the element that holds what is said of the feed as a whole. Old software wrote names in
@@ -258,7 +321,7 @@ fn is_head(syntax: LegacySyntax, depth: usize, name: &str) -> bool {
 /// True for a link that says where the document is.
 fn is_self(link: &BytesStart<'_>) -> bool {
     let rel = link.try_get_attribute("rel").ok().flatten();
-    rel.is_some_and(|rel| rel.value.as_ref() == "self")
+    rel.is_some_and(|rel| relation(&rel.value).eq_ignore_ascii_case("self"))
 }
 
 #[cfg(test)]

@@ -501,20 +501,38 @@ impl Site {
     /// True for the path of a request that is below a secret, however it is spelt and whatever it
     /// names: a path that others would take for the same counts, too.
     pub fn is_below_secret(&self, path: &str) -> bool {
-        let mut steps: Vec<Cow<'_, str>> = Vec::new();
-        for step in path
-            .split(['/', '\\'])
-            .map(|step| percent_decode_str(step).decode_utf8_lossy())
-        {
-            match &*step {
+        self.is_below(path, |own| matches!(own, [SECRET, _, ..]))
+    }
+
+    // Decides: Which paths of a site are ours, whatever they name?
+    /// True for the path of a request that is among ours, however it is spelt and whether or not it
+    /// names anything: below a prefix every path, else the list of feeds, the hub, what is below
+    /// them, and what is below a secret.
+    pub fn is_own(&self, path: &str) -> bool {
+        let is_own =
+            |own: &[&str]| matches!(own, ["feeds" | "feeds.opml" | "hub", ..] | [SECRET, _, ..]);
+        self.is_below(path, |own| !self.prefix.is_empty() || is_own(own))
+    }
+
+    /// True for the path of a request that is below the list of feeds, whether or not it names one.
+    pub fn is_below_feeds(&self, path: &str) -> bool {
+        self.is_below(path, |own| matches!(own, ["feeds", _, ..]))
+    }
+
+    /// True if the steps of a path below the prefix are such. Servers read a path in several ways:
+    /// escaped slashes, backslashes, empty steps and dots count as the most generous one reads them.
+    fn is_below(&self, path: &str, are_such: impl Fn(&[&str]) -> bool) -> bool {
+        let path = percent_decode_str(path).decode_utf8_lossy();
+        let mut steps: Vec<&str> = Vec::new();
+        for step in path.split(['/', '\\']) {
+            match step {
                 "" | "." => {}
                 ".." => drop(steps.pop()),
                 _ => steps.push(step),
             }
         }
-        let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
         let prefix: Vec<&str> = self.prefix.iter().map(String::as_str).collect();
-        matches!(steps.strip_prefix(&prefix[..]), Some([SECRET, _, ..]))
+        steps.strip_prefix(&prefix[..]).is_some_and(are_such)
     }
 
     /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the

@@ -92,10 +92,14 @@ impl<'a> ShownLink<'a> {
 pub(super) fn is_of_feed(rel: &str) -> bool {
     const RELATIONS: &str =
         "self hub current first last next previous prev next-archive prev-archive";
-    RELATIONS.split(' ').any(|known| known == rel)
+    let rel = relation(rel);
+    RELATIONS
+        .split(' ')
+        .any(|known| known.eq_ignore_ascii_case(rel))
 }
 
-fn relation(rel: &str) -> &str {
+/// A relation as Atom spells it.
+pub(super) fn relation(rel: &str) -> &str {
     let rel = rel.trim();
     let rel = rel
         .strip_prefix("http://www.iana.org/assignments/relation/")

@@ -97,6 +97,11 @@ pub fn own_mounts(
         };
         mounts.push(Mount::own(is_there, FeedPages(context.clone())));
         mounts.extend(legacy::mounts(&context, &origin, &looks));
+        let names_nothing = {
+            let context = context.clone();
+            move |request: &Parts| is_own_in_site(&context, request)
+        };
+        mounts.push(Mount::own(names_nothing, FeedPages(context.clone())));
         let sites = context.sites.clone();
         mounts.push(Mount::new(
             move |request| sites.of(request).is_some(),
@@ -114,9 +119,9 @@ pub fn answers_itself(context: &ServeContext, request: &Parts) -> bool {
     }
     let is_ours = match context.readers.site().endpoint(request.uri.path()) {
         Some(endpoint) => is_of_hub(context, &endpoint) || is_there(context, &endpoint, request),
-        None => context.readers.site().is_below_secret(request.uri.path()),
+        None => false,
     };
-    is_ours || legacy::is_at_feed(context, request)
+    is_ours || is_own_in_site(context, request) || legacy::is_at_feed(context, request)
 }
 
 /// True for a place of the hub; for that of its cloud where there is one.
@@ -182,9 +187,23 @@ impl Handler for Moved {
     }
 }
 
+/// True for a path among ours that names nothing of ours, and no feed of the site: a listed feed of
+/// the site may have its address there, and all methods at it go where those of other feeds go.
+fn is_own_in_site(context: &ServeContext, request: &Parts) -> bool {
+    let path = request.uri.path();
+    if !context.readers.site().is_own(path) {
+        return false;
+    }
+    let target = request.uri.path_and_query().map_or(path, |it| it.as_str());
+    let catalog = context.gate.catalog.snapshot();
+    let site = context.sites.of(request);
+    let is_feed = |target| site.is_some_and(|site| catalog.at_place(site.no, target).is_some());
+    !is_feed(target)
+}
+
 // Decides: Is a path ours or the site's?
-/// True for an endpoint at which we have something: a site may have pages of its own at
-/// `/feeds/...`, and its front page.
+/// True for an endpoint at which we have something: a site may have a feed of its own at
+/// `/feeds/...`, and has its front page.
 fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> bool {
     let Some(name) = endpoint.name() else {
         let is_of_site = matches!(request.uri.path(), "" | "/" | "/openapi.json");
@@ -195,7 +214,8 @@ fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> boo
     // tell which names there are.
     let is_hiding =
         catalog.has_private() || context.readers.site().secret(request.uri.path()).is_some();
-    is_hiding || catalog.feed(name).is_some() || catalog.withdrawn(name).is_some()
+    let is_known = catalog.feed(name).is_some() || catalog.withdrawn(name).is_some();
+    is_hiding || is_known || catalog.beside_worker().has(name)
 }
 
 /// The feeds, their list and their descriptions. Nothing of a request's body is read.
@@ -205,8 +225,14 @@ struct FeedPages(Arc<ServeContext>);
 impl Handler for FeedPages {
     async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
         let context = &self.0;
-        let Some(endpoint) = context.readers.site().endpoint(request.uri.path()) else {
-            return Err(context.unknown("there is nothing here"));
+        let site = context.readers.site();
+        let Some(endpoint) = site.endpoint(request.uri.path()) else {
+            let is_below_feeds = site.is_below_feeds(request.uri.path());
+            return Err(context.unknown(if is_below_feeds {
+                "there is no such feed"
+            } else {
+                "there is nothing here"
+            }));
         };
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return Err(Refusal::method(Self::METHODS));

@@ -40,6 +40,8 @@ pub(super) mod accounts;
 
 mod registry;
 
+mod every_table;
+
 mod sharing;
 
 mod properties;

@@ -8,7 +8,7 @@ use crate::{
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use std::{sync::Mutex, time::Duration};
+use std::{fmt, sync::Mutex, time::Duration};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::Instant,
@@ -63,6 +63,65 @@ pub struct NodeStatus {
     pub is_this: bool,
     /// Seconds since it was last heard of, by the clock of the store.
     pub silent_secs: u64,
+    /// Its configuration beside that of the process that works; `None` where it told none.
+    pub differences: Option<NodeDifferences>,
+}
+
+/// The configuration of a process beside that of the process that works.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeDifferences {
+    /// Digest of everything in its file that all processes have to agree on.
+    pub file: String,
+    /// Feeds of its file that the process that works lacks: nobody polls them.
+    pub only_here: ToldFeeds,
+    /// Feeds that the process that works has, and its file lacks: it answers 503.
+    pub lacking: ToldFeeds,
+}
+
+/// Feeds, the first of them by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToldFeeds {
+    /// Number of them.
+    pub total: usize,
+    /// Names of the first.
+    pub names: Vec<String>,
+}
+
+impl ToldFeeds {
+    /// Names that are told at most; the others are counted.
+    const NAMES_MAX: usize = 10;
+
+    /// The number of them, with its noun.
+    fn counted(&self) -> String {
+        match self.total {
+            1 => "1 feed".to_owned(),
+            total => format!("{total} feeds"),
+        }
+    }
+
+    /// Those of these names.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut told = Self::default();
+        for name in names {
+            if told.total < Self::NAMES_MAX {
+                told.names.push(name.to_owned());
+            }
+            told.total += 1;
+        }
+        told
+    }
+}
+
+impl fmt::Display for ToldFeeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names.join(", "))?;
+        match self.total.saturating_sub(self.names.len()) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
 }
 
 /// All processes on a store. What another version does not tell of them is as if it were empty.
@@ -82,6 +141,77 @@ pub struct NodesStatus {
     pub connections_max: usize,
 }
 
+impl NodesStatus {
+    /// Seconds after which a process is taken for one that has ended.
+    pub const SILENT_SECS: u64 = 10;
+
+    /// The feeds that the process that works has and another one lacks, or the other way round, in a
+    /// sentence each.
+    pub fn missing_feeds(&self) -> Vec<String> {
+        let Some((worker, _)) = self.worker() else {
+            return Vec::new();
+        };
+        let mut told = Vec::new();
+        for (
+            node,
+            NodeDifferences {
+                only_here, lacking, ..
+            },
+        ) in self.living()
+        {
+            let (name, works) = (&node.name, &worker.name);
+            if only_here.total > 0 {
+                told.push(format!(
+                    "nodes: {works} polls and pushes, and its file lacks {} that {name} has: {only_here}. They are not polled. \
+                     {SAME_FILE}",
+                    only_here.counted()
+                ));
+            }
+            if lacking.total > 0 {
+                told.push(format!(
+                    "nodes: the file of {name} lacks {} that {works} polls: {lacking}. {name} answers 503 for them. \
+                     {SAME_FILE}",
+                    lacking.counted()
+                ));
+            }
+        }
+        told
+    }
+
+    /// The processes whose files differ from that of the one that works, in a sentence.
+    pub fn differing_files(&self) -> Option<String> {
+        let (worker, of_worker) = self.worker()?;
+        // Another version may write the same settings in another way.
+        let is_comparable = |node: &NodeStatus| node.version == worker.version;
+        let is_other = |file: &str| !file.is_empty() && file != of_worker.file;
+        let others = self
+            .living()
+            .filter(|(node, differences)| is_comparable(node) && is_other(&differences.file));
+        let others: Vec<&str> = others.map(|(node, _)| node.name.as_str()).collect();
+        if others.is_empty() || of_worker.file.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "nodes: the configuration file of {} differs from the file of {}, which polls and pushes. {SAME_FILE}",
+            others.join(", "),
+            worker.name
+        ))
+    }
+
+    fn living(&self) -> impl Iterator<Item = (&NodeStatus, &NodeDifferences)> {
+        let living = self.nodes.iter();
+        let living = living.filter(|node| node.silent_secs < Self::SILENT_SECS);
+        living.filter_map(|node| Some((node, node.differences.as_ref()?)))
+    }
+
+    fn worker(&self) -> Option<(&NodeStatus, &NodeDifferences)> {
+        self.living().find(|(node, _)| node.works)
+    }
+}
+
+/// The remedy for nodes that differ.
+const SAME_FILE: &str = "Give all nodes the same file, and reload each";
+
 /// The things that all processes on a store have to agree on, and the name of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeFace {
@@ -91,17 +221,99 @@ pub struct NodeFace {
     pub public_url: String,
     /// The path prefix that consumers see.
     pub prefix: String,
+    /// The roots of the URLs that consumers saw before: each a public URL with its prefix.
+    pub former: Vec<String>,
+}
+
+impl NodeFace {
+    /// The root of the URLs that consumers see.
+    pub fn root(&self) -> String {
+        root_of(&self.public_url, &self.prefix)
+    }
+
+    /// Refuses a database whose consumers see the URLs of this root, if it is neither ours nor a former
+    /// one of ours.
+    pub fn check_root(&self, held: &str) -> Result<(), StoreError> {
+        let root = self.root();
+        if held == root || self.was_at(held) {
+            return Ok(());
+        }
+        Err(StoreError::Schema(format!(
+            "the database holds the feeds of {held} (public_url and prefix), and this everfeed is at {root}. \
+             Give this everfeed a database of its own; or, if the address has changed, give all nodes \
+             server.former_public_urls = [\"{held}\"]"
+        )))
+    }
+
+    /// True where consumers saw this root before.
+    pub fn was_at(&self, root: &str) -> bool {
+        self.former.iter().any(|former| root_of(former, "") == root)
+    }
+}
+
+/// What a database is beside its tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseSurroundings {
+    /// Its name.
+    pub name: String,
+    /// True where every role of its server may connect to it.
+    pub admits_everybody: bool,
+    /// Roles that may connect to it by name, other than its owner and the one that we are.
+    pub admits: Vec<String>,
+    /// The root of the URLs that its consumers see; `None` before the first node was there.
+    pub root: Option<String>,
+}
+
+impl DatabaseSurroundings {
+    /// The roles that can do harm, and the remedy, in a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let name = self.name.replace('"', "\"\"");
+        let can = "can hold the locks by which nodes agree on the one that works, and so keep all of them from working";
+        let mut told = Vec::new();
+        if self.admits_everybody {
+            told.push(format!(
+                "every role of the PostgreSQL server may connect to the database, and {can}: \
+                 REVOKE CONNECT ON DATABASE \"{name}\" FROM PUBLIC"
+            ));
+        }
+        for role in &self.admits {
+            let quoted = role.replace('"', "\"\"");
+            told.push(format!(
+                "role `{role}` may connect to the database, and {can}: \
+                 REVOKE CONNECT ON DATABASE \"{name}\" FROM \"{quoted}\", unless it is yours"
+            ));
+        }
+        told
+    }
+}
+
+/// The root of a public URL with a prefix, in one spelling.
+pub fn root_of(public_url: &str, prefix: &str) -> String {
+    let (url, prefix) = (public_url.trim_end_matches('/'), prefix.trim_matches('/'));
+    if prefix.is_empty() {
+        url.to_owned()
+    } else {
+        format!("{url}/{prefix}")
+    }
 }
 
 /// A request of this process to its engine.
 #[derive(Debug)]
 pub enum NodeRequest {
-    /// Tells the others who this one is. `Schema` where a living one disagrees with it.
+    /// Tells the others who this one is. `Schema` where a living one disagrees with it, or the
+    /// database is that of others.
     Introduce(NodeFace, oneshot::Sender<Result<(), StoreError>>),
     /// Asks the process that works (see [`Nodes::ask`]).
     Ask(Bytes, Duration, oneshot::Sender<Result<Bytes, StoreError>>),
     /// Tells of all processes.
     Status(oneshot::Sender<Result<NodesStatus, StoreError>>),
+    /// Tells the others how the configuration of this one differs.
+    Differ(NodeDifferences),
+    /// Reads which feeds of the store the process that works does not serve; `None` where it told
+    /// none.
+    ReadWithdrawn(oneshot::Sender<Result<Option<Vec<FeedNo>>, StoreError>>),
+    /// Tells them. `Away` in a process that follows.
+    WriteWithdrawn(Vec<FeedNo>, oneshot::Sender<Result<(), StoreError>>),
     /// Reads the sealed row of a name; `None` where there is none.
     ReadSealed(String, oneshot::Sender<Result<Option<Vec<u8>>, StoreError>>),
     /// Writes the sealed row of a name, or removes it. `Away` in a process that follows.
@@ -192,7 +404,7 @@ impl Nodes {
     }
 
     /// Tells the others who this process is. `Schema` where a living one disagrees with it on what
-    /// consumers see.
+    /// consumers see, or those that were there before did.
     pub async fn introduce(&self, face: NodeFace) -> Result<(), StoreError> {
         request(&self.requests, |answer| {
             NodeRequest::Introduce(face, answer)
@@ -212,6 +424,25 @@ impl Nodes {
     /// Tells of all processes.
     pub async fn status(&self) -> Result<NodesStatus, StoreError> {
         request(&self.requests, NodeRequest::Status).await
+    }
+
+    /// Tells the others how the configuration of this process differs, with its next sign of life.
+    pub async fn differ(&self, differences: NodeDifferences) -> Result<(), StoreError> {
+        let sent = self.requests.send(NodeRequest::Differ(differences)).await;
+        sent.map_err(|_| StoreError::Closed)
+    }
+
+    /// The feeds of the store that the process that works does not serve; `None` where it has not
+    /// told them.
+    pub async fn withdrawn(&self) -> Result<Option<Vec<FeedNo>>, StoreError> {
+        request(&self.requests, NodeRequest::ReadWithdrawn).await
+    }
+
+    /// Tells the others which feeds of the store this process does not serve, as the one that works.
+    /// `Away` in a process that follows.
+    pub async fn tell_withdrawn(&self, withdrawn: Vec<FeedNo>) -> Result<(), StoreError> {
+        let tell = |answer| NodeRequest::WriteWithdrawn(withdrawn, answer);
+        request(&self.requests, tell).await
     }
 
     /// The rows that are sealed with this key.
@@ -257,4 +488,95 @@ async fn request<T>(
     let sent = requests.send(make(answer)).await;
     sent.map_err(|_| StoreError::Closed)?;
     answered.await.map_err(|_| StoreError::Closed)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_has_one_spelling_and_former_ones_are_known_in_each() {
+        let face = |public_url: &str, prefix: &str, former: &[&str]| NodeFace {
+            name: "one".into(),
+            public_url: public_url.into(),
+            prefix: prefix.into(),
+            former: former.iter().map(|root| (*root).to_owned()).collect(),
+        };
+        for (public_url, prefix, root) in [
+            ("https://a.example/", "", "https://a.example"),
+            ("https://a.example", "/", "https://a.example"),
+            ("https://a.example/", "/smart", "https://a.example/smart"),
+            (
+                "https://a.example/x/",
+                "smart/",
+                "https://a.example/x/smart",
+            ),
+        ] {
+            assert_eq!(face(public_url, prefix, &[]).root(), root);
+        }
+        let moved = face("https://b.example/", "", &["https://a.example/smart/"]);
+        assert!(moved.was_at("https://a.example/smart"));
+        assert!(!moved.was_at("https://a.example") && !moved.was_at("https://b.example"));
+    }
+
+    #[test]
+    fn nodes_that_have_different_feeds_or_files_are_told_beside_the_one_that_works() {
+        let node = |name: &str, file: &str, only_here: &[&str], lacking: &[&str]| NodeStatus {
+            name: name.into(),
+            differences: Some(NodeDifferences {
+                file: file.into(),
+                only_here: ToldFeeds::of(only_here.iter().copied()),
+                lacking: ToldFeeds::of(lacking.iter().copied()),
+            }),
+            ..NodeStatus::default()
+        };
+        let told = |nodes: Vec<NodeStatus>| {
+            let status = NodesStatus {
+                nodes,
+                ..NodesStatus::default()
+            };
+            (status.missing_feeds(), status.differing_files())
+        };
+        let worker = NodeStatus {
+            works: true,
+            ..node("one", "a", &[], &[])
+        };
+        let same = node("two", "a", &[], &[]);
+        assert_eq!(told(vec![worker.clone(), same.clone()]), (Vec::new(), None));
+        let other = node("three", "b", &["old"], &["new", "newer"]);
+        let (feeds, files) = told(vec![worker.clone(), same, other.clone()]);
+        assert_eq!(feeds.len(), 2, "{feeds:?}");
+        assert!(
+            feeds[0]
+                .contains("one polls and pushes, and its file lacks 1 feed that three has: old.")
+        );
+        assert!(feeds[1].contains("three lacks 2 feeds that one polls: new, newer."));
+        assert!(
+            files
+                .unwrap()
+                .contains("file of three differs from the file of one")
+        );
+        // Those that are gone, of another version, or silent about it are not compared.
+        let gone = NodeStatus {
+            silent_secs: 60,
+            ..other
+        };
+        let older = NodeStatus {
+            version: "0.0.1".into(),
+            ..node("four", "c", &[], &[])
+        };
+        let silent = NodeStatus {
+            name: "five".into(),
+            ..NodeStatus::default()
+        };
+        assert_eq!(told(vec![worker, gone, older, silent]), (Vec::new(), None));
+    }
+
+    #[test]
+    fn the_first_feeds_are_told_by_name_and_the_others_counted() {
+        let names: Vec<String> = (10..25).map(|n| format!("f{n}")).collect();
+        let told = ToldFeeds::of(names.iter().map(String::as_str));
+        assert!(told.to_string().ends_with("f18, f19 and 5 more"), "{told}");
+        assert_eq!(ToldFeeds::of(["a", "b"]).to_string(), "a, b");
+    }
 }

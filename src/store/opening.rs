@@ -1,7 +1,7 @@
 //! Opens the store that a configuration names, whichever it is; the stores themselves are beside.
 
 use super::{
-    Store, StoreError,
+    DatabaseSurroundings, Store, StoreError,
     database_url::DatabaseUrl,
     redb::{Redb, missing_store},
     settings::{Config, WakeMode},
@@ -41,6 +41,30 @@ pub fn look(config: &Config, clock: Arc<dyn Clock>) -> Result<Option<Arc<dyn Sto
         return Ok(None);
     }
     Ok(Some(Arc::new(Redb::look(&config.path, config, clock)?)))
+}
+
+/// Looks at what the database of a configuration is beside its tables; `None` where the store is a
+/// file. Blocks.
+#[cfg(feature = "postgres")]
+pub fn surroundings(
+    config: &Config,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<DatabaseSurroundings>, StoreError> {
+    let found = config.url.as_ref();
+    let found = found.map(|url| super::postgres::Postgres::surroundings(url, clock));
+    found.transpose()
+}
+
+/// The same of an everfeed whose store is a file.
+#[cfg(not(feature = "postgres"))]
+pub fn surroundings(
+    config: &Config,
+    _: Arc<dyn Clock>,
+) -> Result<Option<DatabaseSurroundings>, StoreError> {
+    match &config.url {
+        Some(_) => Err(StoreError::Schema(WITHOUT.into())),
+        None => Ok(None),
+    }
 }
 
 /// The problem with the URL of a database; `None` for one that can be connected to.

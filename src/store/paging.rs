@@ -263,7 +263,7 @@ where
                 if self.filter.shows(&item, self.record) {
                     return Ok(Some(ShownRow::Read(row, item)));
                 }
-                if self.filter.leaves_out(&item) || !filter::is_shown_as_left(&item, self.order) {
+                if self.filter.leaves_out(&item) || !self.filter.shows_as_left(&item, self.order) {
                     return Ok(None);
                 }
                 let stub = Box::new(filter::left_view(&item));

@@ -2,10 +2,10 @@
 //! in [`database`], tables in [`schema`], not here.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, POLLS_LATE_SECS, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError,
-    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
-    Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, DatabaseSurroundings, Feeds, FoundFeeds,
+    GroupStep, Groups, HostPause, POLLS_LATE_SECS, Polls, Receipt, SiteStore, Snapshot,
+    StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
+    Walks, WantedGroup, Watched, Witnessed,
     condition::StoreCondition,
     database_url::DatabaseUrl,
     nodes::{Duty, Nodes},
@@ -124,6 +124,8 @@ mod sites;
 mod registry;
 
 mod sealed;
+
+mod surroundings;
 
 mod row_moves;
 
@@ -244,6 +246,20 @@ impl Postgres {
             .write(|writing| generations::begin_here(writing.session, writing.now()?))?;
         let runtime = held.database.runtime.clone();
         runtime.block_on(held.close())
+    }
+
+    /// Looks at what a database is beside its tables. Nothing is made or locked. Blocks.
+    pub fn surroundings(
+        url: &DatabaseUrl,
+        clock: Arc<dyn Clock>,
+    ) -> Result<DatabaseSurroundings, StoreError> {
+        let (runtime, database) = connected(url, clock, DatabaseTime::OfDatabase, None)?;
+        let looking = database.session("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", None)?;
+        let found = surroundings::look(&looking);
+        looking.end(false);
+        drop(database);
+        runtime.shutdown_background();
+        found
     }
 
     /// Connects to the database to look at it: nothing is made or locked. `None` for one without

@@ -248,12 +248,12 @@ pub struct CallbackTarget {
 pub struct PushWishes {
     /// The wish for items that are gone; `None` for what is usual with the representation.
     pub deletions: Option<Deletions>,
-    /// True for a subscriber that asked to be told by `X-HTTP-Method-Override` what to do with a
-    /// push.
+    /// True for a subscriber that is told by `X-HTTP-Method-Override` what to do with a push, and
+    /// not by the method of the request.
     pub overrides_method: bool,
-    /// The directives that it asked for as methods of their own.
+    /// The directives that it asked for; none where it asked for overrides of all.
     pub methods: Directives,
-    /// Those that its callback named when it confirmed: no other is told, as an override neither.
+    /// Those of them that its callback named when it confirmed: no other is sent.
     pub named: Directives,
     /// Seconds of silence after which it is pushed a page without items; `None` for never.
     pub heartbeat_secs: Option<u64>,
@@ -303,9 +303,24 @@ impl Directives {
         self.0 & (1 << directive as u8) != 0
     }
 
+    /// All directives.
+    pub const ALL: Self = Self(0b111);
+
     /// True where there is none.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// Those that are in one of two sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The same with another one.
+    #[must_use]
+    pub const fn with(self, directive: Directive) -> Self {
+        Self(self.0 | 1 << directive as u8)
     }
 
     /// Those that are in both sets.
@@ -344,21 +359,11 @@ pub enum Told {
 }
 
 impl PushWishes {
-    /// The directives that it asked for, as methods or as overrides.
-    pub fn asked_methods(&self) -> Directives {
-        if self.overrides_method {
-            Directive::ALL.into_iter().collect()
-        } else {
-            self.methods
-        }
-    }
-
     // Decides: Which method does a push have?
     /// The way in which a subscriber is told a directive. A callback that merely echoed the
-    /// challenge named no method, and gets none, as an override neither: web frameworks obey
-    /// overrides.
-    pub fn told(&self, directive: Directive) -> Told {
-        if !self.asked_methods().and(self.named).has(directive) {
+    /// challenge named no method, and is sent none, nor an override.
+    pub const fn told(&self, directive: Directive) -> Told {
+        if !self.wanted().and(self.named).has(directive) {
             Told::Never
         } else if self.overrides_method {
             Told::AsOverride
@@ -366,6 +371,35 @@ impl PushWishes {
             Told::AsMethod
         }
     }
+
+    /// The directives that it asked for, in either way.
+    pub const fn wanted(&self) -> Directives {
+        if self.overrides_method && self.methods.is_empty() {
+            Directives::ALL
+        } else {
+            self.methods
+        }
+    }
+
+    /// The methods that the question to the callback names, as its answer names them.
+    pub fn asked_methods(&self) -> Option<String> {
+        let word = if self.overrides_method {
+            "override,"
+        } else {
+            ""
+        };
+        let names = self.wanted().names();
+        (!names.is_empty()).then(|| format!("{word}{names}"))
+    }
+}
+
+/// The methods that a callback named in its answer to a question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamedMethods {
+    /// The directives.
+    pub directives: Directives,
+    /// The way in which it wants them, if it said so.
+    pub overrides_method: Option<bool>,
 }
 
 /// A lease as it was granted.
@@ -580,9 +614,15 @@ impl Target {
     }
 
     /// Notes the methods that the callback named when it confirmed.
-    pub fn note_named(&mut self, named: Directives) {
+    pub fn note_named(&mut self, named: NamedMethods) {
         if let Self::Callback(callback) = self {
-            callback.wishes.named = named.and(callback.wishes.asked_methods());
+            let wishes = &mut callback.wishes;
+            wishes.named = named.directives.and(wishes.wanted());
+            if let Some(overrides_method) = named.overrides_method {
+                // All of them are asked for by an override alone.
+                wishes.methods = wishes.wanted();
+                wishes.overrides_method = overrides_method;
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 
 use super::{Config, ConnectionState, Parts};
 use crate::{
+    clock::SettledClock,
     feed::{record::FeedNo, stamp::Stamp},
     setting::RefusedSetting,
 };
@@ -46,6 +47,7 @@ mod stanza_error;
 mod stream;
 mod subscribers;
 mod supervisor;
+mod waiting_requests;
 
 #[cfg(test)]
 mod tests;
@@ -125,6 +127,7 @@ impl Component {
             store,
             gate,
             notify,
+            settled: SettledClock::new(clock.clone()),
             clock: clock.clone(),
             metrics: metrics.clone(),
             outbox: outbox.subscribe(),

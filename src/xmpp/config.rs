@@ -36,7 +36,7 @@ pub struct Config {
     pub subscriptions_max: usize,
     /// Subscriptions of one bare address and its resources at most.
     pub subscriptions_per_jid_max: usize,
-    /// Subscriptions of addresses at one domain at most.
+    /// Subscriptions of addresses at one registered domain and its subdomains at most.
     pub subscriptions_per_domain_max: usize,
 }
 

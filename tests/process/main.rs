@@ -8,6 +8,7 @@ const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
 
 mod accounts;
 mod book;
+mod closed_output;
 mod database;
 mod doors;
 mod explain;
@@ -15,6 +16,7 @@ mod import;
 mod init;
 mod kill;
 mod mirrors;
+mod moved;
 mod nodes;
 mod operator;
 mod ping;

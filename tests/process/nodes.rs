@@ -12,6 +12,7 @@ mod deeds;
 mod faults;
 mod fence;
 mod figures;
+mod files;
 mod full_disk;
 mod mirrors;
 mod proxy;

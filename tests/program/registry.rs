@@ -268,6 +268,39 @@ async fn mistakes_are_those_of_a_feed_of_the_file_and_name_their_keys() {
     }
     let refused = send(&app, Method::PUT, "/feeds/one", "{").await;
     assert_eq!(mistake(&refused).0, 422);
+    // What a parser of URLs would take out, and what would poll us.
+    let (consumers, operator) = (app.address().port(), app.admin_address().port());
+    let clean = url.clone();
+    for bad in [
+        clean.replace("one", "o\nne"),
+        clean.replace("one", "o\r\nne"),
+        clean.replace("one", "o\u{0}ne"),
+        format!("{clean}\n"),
+        format!("\t{clean}"),
+        format!("http://127.0.0.1:{consumers}/feeds/blog"),
+        format!("http://localhost.:{consumers}/"),
+        format!("http://[::ffff:127.0.0.1]:{operator}/status"),
+        format!("http://0.0.0.0:{operator}/"),
+        "http://FEEDS.example./feeds/blog".to_owned(),
+        "https://feeds.example/feeds/blog.rss?x".to_owned(),
+    ] {
+        for (keys, key) in [
+            (json!({ "url": bad }), "feed.one.url"),
+            (
+                json!({ "url": clean, "aliases": [bad] }),
+                "feed.one.aliases",
+            ),
+        ] {
+            let refused = put(&app, "one", &keys).await;
+            let (status, told) = mistake(&refused);
+            assert!(status == 422 && told.starts_with(key), "{keys}: {told}");
+        }
+        let toml = format!("[[feed]]\nname = \"one\"\nurl = {}\n", json!(bad));
+        let refused = send(&app, Method::POST, "/feeds", &toml).await;
+        assert_eq!(mistake(&refused), (422, "feed.one.url".into()), "{toml}");
+    }
+    // A neighbour at another port of this machine is none of ours.
+    assert!(clean.starts_with("http://127.0.0.1:"), "{clean}");
 
     // Of several, none is registered when one cannot be.
     let good = feed("one", &url, "");

@@ -229,6 +229,7 @@ impl Watcher {
             headers: Box::default(),
             base_url: URL.to_owned(),
             resource: None,
+            address: None,
             coverage: Coverage::of_whole(conditional),
         };
         let [before, last] = &mut self.shown;

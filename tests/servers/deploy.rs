@@ -6,6 +6,8 @@ mod behind;
 
 mod example;
 
+mod files;
+
 mod rig;
 
 mod servers;

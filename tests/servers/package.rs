@@ -24,6 +24,10 @@ const HOST: &str = "blog.example.org";
 const CONFIGURATION: &str = "etc/everfeed.toml";
 const SNIPPET: &str = "etc/nginx/snippets/everfeed.conf";
 const STORE: &str = "var/lib/everfeed/everfeed.redb";
+/// The folder of the book and of the files that it names.
+const BOOK: &str = "usr/share/doc/everfeed";
+/// Commands of the book that build everfeed from its source.
+const NEEDS_THE_SOURCE: [&str; 2] = ["deploy/dist", "deploy/package"];
 /// A user without rights, as systemd makes them for `DynamicUser`.
 const NOBODY: u32 = 61_184;
 /// Programs that the package has no say in: it writes down what it is asked for.
@@ -244,9 +248,71 @@ fn is_as_the_book_says(root: &Root) {
             "{name}"
         );
     }
+    the_book_has_what_it_leads_to(root);
+    the_book_has_what_its_commands_name(root);
     assert!(!root.has(CONFIGURATION), "it is the owner's");
     let changed = root.done(&["dpkg", "--verify", "everfeed"]).all();
     assert_eq!(changed, "");
+}
+
+/// The installed pages: where each lies, and its text.
+fn pages(root: &Root) -> Vec<(PathBuf, String)> {
+    let mut find = Command::new("find");
+    find.arg(root.path(BOOK)).args(["-name", "*.md"]);
+    let told = done(&mut find);
+    let pages: Vec<_> = told.out.lines().map(PathBuf::from).collect();
+    assert!(pages.len() > 50, "the book is missing: {pages:?}");
+    let read = |page: PathBuf| {
+        let text = fs::read_to_string(&page).unwrap();
+        (page, text)
+    };
+    pages.into_iter().map(read).collect()
+}
+
+fn the_book_has_what_it_leads_to(root: &Root) {
+    let mut dead = Vec::new();
+    for (page, text) in pages(root) {
+        let links = text.split("](").skip(1);
+        for link in links.filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            let is_elsewhere = file.contains(':') || file.contains(char::is_whitespace);
+            if !is_elsewhere && !page.parent().unwrap().join(file).exists() {
+                dead.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "dead links: {dead:#?}");
+}
+
+fn the_book_has_what_its_commands_name(root: &Root) {
+    let mut named = BTreeSet::new();
+    for (_, text) in pages(root) {
+        for block in text.split("```sh\n").skip(1) {
+            let commands = block.split("```").next().unwrap_or_default();
+            let words = commands.split(|c: char| c.is_whitespace() || "'\"=;|()".contains(c));
+            let of_ours = words.filter(|word| {
+                ["deploy/", "examples/"]
+                    .iter()
+                    .any(|ours| word.starts_with(ours))
+                    && Path::new(SOURCE).join(word).exists()
+                    && !NEEDS_THE_SOURCE.contains(word)
+            });
+            named.extend(of_ours.map(str::to_owned));
+        }
+    }
+    for file in ["examples/xmpp/follow.py", "deploy/nodes"] {
+        assert!(named.contains(file), "{file} is not among {named:?}");
+    }
+    for name in named {
+        let (ours, installed) = (Path::new(SOURCE).join(&name), root.path(BOOK).join(&name));
+        let mode = |file: &Path| fs::metadata(file).map(|known| known.mode() & 0o111);
+        assert!(installed.exists(), "a command names {name}");
+        assert_eq!(
+            mode(&installed).unwrap() != 0,
+            mode(&ours).unwrap() != 0,
+            "{name} can be run in the source alone, or in the package alone"
+        );
+    }
 }
 
 async fn serves(root: &Root, place: &Place) {

@@ -5,18 +5,23 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use chrono::{DateTime, SecondsFormat};
 use url::Url;
 
 use crate::note::Notes;
 use crate::reading::Scope;
 use crate::text::{encoding, is_one_of};
-use crate::{Body, Digest, Enclosure, Entry, Link, Metadata, Text, TextKind};
+use crate::{Body, Date, Digest, Enclosure, Entry, Hints, Link, Metadata, Text, TextKind};
 
 /// A document that is not looked into.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     /// The URL that it was requested by, and so its identity.
     url: String,
+    /// The address at which readers find it, where that is another one.
+    address: Option<String>,
+    /// Time at which it was read, microseconds since 1970.
+    read_at_us: Option<i64>,
     /// The URL where it was found, the base of its relative references.
     base: Option<Url>,
     content_type: Option<String>,
@@ -34,16 +39,14 @@ enum ResourceKind {
 }
 
 impl Resource {
-    pub(crate) fn new(
-        url: &str,
-        base: Option<Url>,
-        content_type: Option<&str>,
-        bytes: &[u8],
-    ) -> Self {
+    pub(crate) fn new(url: &str, base: Option<Url>, hints: &Hints<'_>, bytes: &[u8]) -> Self {
+        let address = hints.address.filter(|address| *address != url);
         Self {
             url: url.to_owned(),
+            address: address.map(str::to_owned),
+            read_at_us: hints.read_at_us,
             base,
-            content_type: content_type.map(str::to_owned),
+            content_type: hints.content_type.map(str::to_owned),
             bytes: bytes.into(),
         }
     }
@@ -52,27 +55,37 @@ impl Resource {
         &self.url
     }
 
+    /// The address at which readers find it.
+    pub(crate) fn address(&self) -> &str {
+        self.address.as_ref().unwrap_or(&self.url)
+    }
+
     /// Metadata of the feed that is one document.
     pub(crate) fn metadata(&self) -> Metadata {
         Metadata {
-            title: Some(Text::plain(title(&self.url))),
-            links: vec![Link::to("alternate", self.url.clone())],
+            title: Some(Text::plain(title(self.address()))),
+            links: vec![Link::to("alternate", self.address().to_owned())],
             ..Metadata::default()
         }
     }
 
-    /// Over the type and the bytes as sent.
+    /// Over the type and the bytes as sent, and another address.
     pub(crate) fn digest(&self) -> Digest {
-        let label = format!(
+        let mut label = format!(
             "{}\n{}",
             self.content_type.as_deref().unwrap_or_default(),
             Digest::of(&self.bytes)
         );
+        if let Some(address) = &self.address {
+            label.push('\n');
+            label.push_str(address);
+        }
         Digest::of(label.as_bytes())
     }
 
-    /// The entry: title from the URL, content from the bytes. What is no text is also pointed to as
-    /// an enclosure, for formats that cannot carry it.
+    /// The entry: title from the address, content from the bytes, and the time of its reading as
+    /// the date of its change, since a document has none of its own. What is no text is also pointed
+    /// to as an enclosure, for formats that cannot carry it.
     pub(crate) fn entry(&self) -> (Entry, Notes) {
         let mut notes = Notes::default();
         let media_type = self.media_type();
@@ -97,7 +110,7 @@ impl Resource {
             }
         };
         let file = (kind == ResourceKind::Binary).then(|| Enclosure {
-            url: self.url.clone(),
+            url: self.address().to_owned(),
             media_type: Some(media_type.to_string()),
             length: Some(self.bytes.len().to_string()),
             title: None,
@@ -106,8 +119,9 @@ impl Resource {
         let named = (kind == ResourceKind::Text || kind == ResourceKind::Binary)
             .then(|| media_type.to_string());
         let entry = Entry {
-            id: Some(self.url.clone()),
-            title: Some(Text::plain(title(&self.url))),
+            id: Some(self.address().to_owned()),
+            title: Some(Text::plain(title(self.address()))),
+            updated: self.read_at_us.and_then(read_at),
             content: Some(Body {
                 text,
                 media_type: named,
@@ -115,7 +129,7 @@ impl Resource {
             }),
             links: vec![Link {
                 media_type: Some(media_type.into_owned()),
-                ..Link::to("alternate", self.url.clone())
+                ..Link::to("alternate", self.address().to_owned())
             }],
             enclosures: file.into_iter().collect(),
             ..Entry::default()
@@ -153,6 +167,15 @@ impl Resource {
                 .iter()
                 .any(|wide| label.contains(wide))
     }
+}
+
+/// The date of a reading.
+fn read_at(at_us: i64) -> Option<Date> {
+    let at = DateTime::from_timestamp_micros(at_us)?;
+    Some(Date {
+        raw: at.to_rfc3339_opts(SecondsFormat::Micros, true),
+        at_us: Some(at_us),
+    })
 }
 
 /// `type/subtype` and the parameters that matter; `None` for what is no media type.

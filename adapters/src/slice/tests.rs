@@ -202,6 +202,39 @@ fn a_json_feed_cut_anywhere_has_the_whole_items_before_the_cut() {
 }
 
 #[test]
+fn a_resource_leads_to_its_public_address_and_keeps_the_key_of_its_url() {
+    let url = "http://127.0.0.1:8081/photo.png";
+    let read = |address: Option<&str>, read_at_us: Option<i64>| {
+        let hints = Hints {
+            resource: Some(url),
+            address,
+            read_at_us,
+            ..Hints::default()
+        };
+        let sliced = slice(b"\0", &hints).unwrap();
+        let (entry, _) = sliced.entries[0].parse();
+        (sliced, entry)
+    };
+    let address = "https://blog.example/photo.png";
+    let (sliced, entry) = read(Some(address), Some(1_780_272_000_000_000));
+    assert_eq!(sliced.entries[0].key, Key::Id(url.into()));
+    assert_eq!(sliced.entries[0].address(), Some(address));
+    assert_eq!(
+        entry.updated.clone().unwrap().raw,
+        "2026-06-01T00:00:00.000000Z"
+    );
+    let told = format!("{entry:?} {:?}", sliced.metadata);
+    assert_eq!(told.matches(address).count(), 4, "{told}");
+    assert!(!told.contains("127.0.0.1"), "{told}");
+    // Without another address nothing is another resource than before.
+    let (bare, _) = read(None, None);
+    let (same, entry) = read(Some(url), Some(1));
+    assert_eq!(bare.entries[0].raw, same.entries[0].raw);
+    assert!(bare.entries[0].raw != sliced.entries[0].raw);
+    assert_eq!(entry.permalink(), Some(url));
+}
+
+#[test]
 fn a_resource_is_one_item_whatever_it_is() {
     let read = |content_type: Option<&str>, bytes: &[u8]| {
         let hints = Hints {

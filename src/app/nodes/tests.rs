@@ -17,7 +17,7 @@ use crate::{
     },
     secret::Secret,
     store::{
-        NodesEngine, StoreFuture,
+        NodeDifferences, NodesEngine, StoreFuture,
         memory::Memory,
         nodes::NodeRequest,
         wrapped::{Tap, Wrapped},
@@ -26,7 +26,10 @@ use crate::{
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 use testkit::wait::until;
 use tokio::sync::oneshot;
@@ -95,6 +98,10 @@ struct Rig {
     questions: mpsc::Sender<Question>,
     /// Times that a sealed row was asked for.
     sealed_reads: Arc<AtomicUsize>,
+    /// The feeds that the process that works has told not to serve.
+    withdrawn: Arc<Mutex<Option<Vec<FeedNo>>>>,
+    /// The last differences that this process has told.
+    differences: Arc<Mutex<NodeDifferences>>,
     stop: CancellationToken,
 }
 
@@ -119,12 +126,10 @@ impl Rig {
             questions,
             requests,
         } = engine;
-        let (is_away, sealed_reads) = (Arc::default(), Arc::default());
-        tokio::spawn(answer_reads(
-            requests,
-            Arc::clone(&is_away),
-            Arc::clone(&sealed_reads),
-        ));
+        let engine = SharedEngine::default();
+        let (is_away, sealed_reads) = (engine.is_away.clone(), engine.sealed_reads.clone());
+        let (withdrawn, differences) = (engine.withdrawn.clone(), engine.differences.clone());
+        tokio::spawn(engine.answer(requests));
         let store = Arc::new(Wrapped {
             inner: Box::new(Memory::new(Arc::new(System))),
             tap: Shared { nodes, is_away },
@@ -158,7 +163,7 @@ impl Rig {
                 operator: ([127, 0, 0, 1], 1).into(),
                 redirect: None,
             },
-            reloader: Arc::new(reloader.not_knowing(unknown)),
+            reloader: Arc::new(reloader.of_file(String::new(), unknown)),
             workplace,
             certificate,
             started_at: status::now(),
@@ -175,6 +180,8 @@ impl Rig {
             moves,
             questions,
             sealed_reads,
+            withdrawn,
+            differences,
             stop,
         }
     }
@@ -231,23 +238,39 @@ impl Rig {
     }
 }
 
-/// Answers what is asked of the engine: no sealed row is there.
-async fn answer_reads(
-    mut requests: mpsc::Receiver<NodeRequest>,
+/// The engine, as far as it is asked anything: no sealed row is there.
+#[derive(Default)]
+struct SharedEngine {
     is_away: Arc<AtomicBool>,
-    reads: Arc<AtomicUsize>,
-) {
-    while let Some(request) = requests.recv().await {
-        let NodeRequest::ReadSealed(_, answer) = request else {
-            continue;
-        };
-        reads.fetch_add(1, Ordering::SeqCst);
-        let told = if is_away.load(Ordering::SeqCst) {
-            Err(StoreError::Away("told to".into()))
-        } else {
-            Ok(None)
-        };
-        answer.send(told).unwrap();
+    sealed_reads: Arc<AtomicUsize>,
+    withdrawn: Arc<Mutex<Option<Vec<FeedNo>>>>,
+    differences: Arc<Mutex<NodeDifferences>>,
+}
+
+impl SharedEngine {
+    async fn answer(self, mut requests: mpsc::Receiver<NodeRequest>) {
+        while let Some(request) = requests.recv().await {
+            let is_away = self.is_away.load(Ordering::SeqCst);
+            let away = || StoreError::Away("told to".into());
+            match request {
+                NodeRequest::ReadSealed(_, answer) => {
+                    self.sealed_reads.fetch_add(1, Ordering::SeqCst);
+                    let told = if is_away { Err(away()) } else { Ok(None) };
+                    answer.send(told).unwrap();
+                }
+                NodeRequest::ReadWithdrawn(answer) => {
+                    let told = self.withdrawn.lock().unwrap().clone();
+                    let told = if is_away { Err(away()) } else { Ok(told) };
+                    answer.send(told).unwrap();
+                }
+                NodeRequest::WriteWithdrawn(told, answer) => {
+                    *self.withdrawn.lock().unwrap() = Some(told);
+                    answer.send(Ok(())).unwrap();
+                }
+                NodeRequest::Differ(told) => *self.differences.lock().unwrap() = told,
+                _ => {}
+            }
+        }
     }
 }
 
@@ -425,4 +448,48 @@ async fn a_certificate_that_another_one_got_is_read_until_that_succeeds() {
     assert!(done > began + failed);
     sleep(BEHIND_LOOK * 5).await;
     assert_eq!(so_far(), done, "it is read");
+}
+
+/// The feeds of the store are those of the process that works. A feed that only that one has is none
+/// that its operator removed.
+#[tokio::test(start_paused = true)]
+async fn a_feed_of_the_process_that_works_is_gone_only_once_that_one_has_told_so() {
+    let mut rig = Rig::new().await;
+    rig.run();
+    let url = url::Url::parse("http://127.0.0.1:9/new").unwrap();
+    let new = FeedSettings::new("new", url);
+    let registering = RegistrationProgress::of(1);
+    let registered = catalog::register(&*rig.store.inner, vec![new], &registering).await;
+    let no = registered.unwrap().feed("new").unwrap().no;
+    let catalog = rig.bench.wiring.gate.catalog.clone();
+    let has = |name: &str| catalog.snapshot().beside_worker().has(name);
+    let moved = || Moves {
+        catalog: true,
+        ..Moves::default()
+    };
+    // Nothing is told yet, as by an older version.
+    rig.tell(moved()).await;
+    sleep(BEHIND_LOOK).await;
+    assert!(has("new") && has("late") && !has("never"));
+    *rig.withdrawn.lock().unwrap() = Some(Vec::new());
+    rig.tell(moved()).await;
+    sleep(BEHIND_LOOK * 2).await;
+    assert!(has("new"));
+    let told = rig.differences.lock().unwrap().clone();
+    assert_eq!(told.lacking.names, ["new"]);
+    assert_eq!(told.only_here.names, ["late"], "it waits for the other one");
+    // The operator removes it there.
+    *rig.withdrawn.lock().unwrap() = Some(vec![no]);
+    rig.tell(moved()).await;
+    sleep(BEHIND_LOOK * 2).await;
+    assert!(!has("new") && catalog.snapshot().withdrawn("new").is_some());
+    assert_eq!(rig.differences.lock().unwrap().lacking.total, 0);
+
+    // This one works: what it does not have is gone, and it says so.
+    rig.withdrawn.lock().unwrap().take();
+    rig.duty.send_replace(Duty::Working);
+    sleep(BEHIND_LOOK * 2).await;
+    assert!(rig.works() && rig.is_served() && !has("new") && !has("late"));
+    assert_eq!(*rig.withdrawn.lock().unwrap(), Some(vec![no]));
+    assert_eq!(rig.differences.lock().unwrap().only_here.total, 0);
 }

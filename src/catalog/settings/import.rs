@@ -9,7 +9,7 @@ pub struct ImportSettings {
     /// Seconds for which the feed is not served yet, so that it begins with its oldest item. Items
     /// found later are added after those served by then.
     pub serve_after_secs: u64,
-    /// Pages read at most; 0 reads none.
+    /// Requests of a walk at most, whatever they bring; 0 reads no archives.
     pub pages_max: u32,
     /// Seconds between two of them at least. Besides, every host has a pace of its own.
     pub page_gap_secs: u64,

@@ -1,7 +1,11 @@
 //! `[[site]]`: the settings of an old web site before which everfeed stands as a reverse proxy; not
 //! how requests are passed on.
 
-use super::{DeletionSettings, FeedSettings, ImportSettings, KeepSettings, PollSettings};
+use super::{
+    DeletionSettings, FeedNamer, FeedSettings, FormerPlace, ImportSettings, KeepSettings,
+    LegacyPlace, PollSettings, ServePlain, SiteFeeds, legacy_place::path_of,
+    site_feeds::ListedPath, site_feeds::is_path,
+};
 use crate::{
     auth::AccessSettings,
     catalog::{Destination, PrivatePlaces},
@@ -87,85 +91,6 @@ fn requests_max() -> usize {
     1000
 }
 
-/// `feeds` of a site.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum SiteFeeds {
-    /// Those that its front page names, looked for once a day.
-    Found(FoundWord),
-    /// Those at these paths, with their queries.
-    Listed(Vec<String>),
-}
-
-/// The word for feeds that are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FoundWord {
-    /// `"auto"`.
-    Auto,
-}
-
-impl Default for SiteFeeds {
-    fn default() -> Self {
-        Self::Found(FoundWord::Auto)
-    }
-}
-
-impl SiteFeeds {
-    /// The paths that are listed.
-    pub fn listed(&self) -> &[String] {
-        match self {
-            Self::Found(_) => &[],
-            Self::Listed(paths) => paths,
-        }
-    }
-}
-
-/// `serve_plain` of a site: the document that a plain reader of a legacy feed URL gets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ServePlain {
-    /// Our last good copy, with the links to us inserted.
-    #[default]
-    Rewritten,
-    /// Our last good copy as it came.
-    Untouched,
-    /// The origin's answer.
-    Origin,
-}
-
-/// The place of a feed in the site before which we stand: the address by which its readers know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LegacyPlace {
-    /// The number of the site, from 0.
-    pub site: usize,
-    /// Path and query, byte for byte.
-    pub path: String,
-    /// The whole address, as readers know it; also the topic of those that subscribe to it.
-    pub url: Url,
-    /// The document that a plain reader gets.
-    pub plain: ServePlain,
-    /// Seconds for which the document is given without asking the origin; 0: it is never asked for
-    /// readers. Not set: as usual for its origin.
-    pub fresh_secs: Option<u64>,
-    /// True where the feed is called by this address; false where the operator has named it.
-    pub names_feed: bool,
-}
-
-impl LegacyPlace {
-    /// An address of the first site, of a feed that is served as usual.
-    pub fn at(url: Url) -> Self {
-        Self {
-            site: 0,
-            path: url[url::Position::BeforePath..url::Position::AfterQuery].to_owned(),
-            url,
-            plain: ServePlain::default(),
-            fresh_secs: None,
-            names_feed: false,
-        }
-    }
-}
-
 /// The longest name of a feed that is made from its path, characters: the rest of the path becomes
 /// a checksum.
 const SLUG_CHARS_MAX: usize = 40;
@@ -174,8 +99,6 @@ const HOST_WANTED: &str = "give one host name in small letters, without scheme, 
     \"blog.example.org\"";
 const ORIGIN_WANTED: &str =
     "give scheme, host and port of the old server, no path: for instance \"http://127.0.0.1:8081\"";
-const FEEDS_WANTED: &str =
-    "give \"auto\", or paths of feeds: for instance [\"/feed.xml\", \"/comments/feed/\"]";
 
 const PRIVATE_FEEDS_WANTED: &str = "a feed at a query cannot be private: the old server may understand other spellings of that \
     query. Give the path of the feed without a query, or leave it out and let the old server refuse it";
@@ -215,53 +138,90 @@ impl SiteSettings {
         root
     }
 
-    /// The feed at a path of the site, which has this number, and this label in the names of its
-    /// feeds: it is polled at the origin, and known by its public URL.
+    /// The feed at a path of the site of this number: it is polled at the origin, and known by its
+    /// public URL.
     fn feed_at(
-        &self,
-        site: usize,
-        label: &str,
-        path: &str,
+        sites: &[Self],
+        number: usize,
+        listed: &ListedPath,
         public_url: &Url,
     ) -> Option<FeedSettings> {
-        let mut feed = FeedSettings::new(feed_name(label, path), self.origin.join(path).ok()?);
-        // The old server may move; its readers' address stays, and the ids with it.
-        let known_as = self.public_root(public_url).join(path).ok()?;
-        feed.id_namespace = Some(FeedSettings::new("", known_as).namespace());
-        let mut feed = self.feed_of(site, path, public_url, feed)?;
-        feed.legacy
-            .iter_mut()
-            .for_each(|place| place.names_feed = true);
+        let site = sites.get(number)?;
+        let (name, named_by) = match &listed.name {
+            Some(name) => (name.clone(), FeedNamer::Site),
+            None => {
+                let label = site.label(&sites[..number]);
+                (feed_name(&label, &listed.path), FeedNamer::Address)
+            }
+        };
+        let feed = FeedSettings::new(name, site.origin.join(&listed.path).ok()?);
+        let mut feed = Self::feed_of(sites, number, listed, public_url, feed)?;
+        let mut place = feed.legacy.take()?;
+        place.named_by = named_by;
+        feed.legacy = Some(place);
         Some(feed)
     }
 
-    /// A feed as one of the site at this path, whatever its settings.
+    /// A feed as one of the site of this number at a path, whatever its settings.
     fn feed_of(
-        &self,
-        site: usize,
-        path: &str,
+        sites: &[Self],
+        number: usize,
+        listed: &ListedPath,
         public_url: &Url,
         mut feed: FeedSettings,
     ) -> Option<FeedSettings> {
-        let url = self.public_root(public_url).join(path).ok()?;
+        let site = sites.get(number)?;
+        let root = site.public_root(public_url);
+        let url = root.join(&listed.path).ok()?;
         // The address that readers know goes first: relative links are resolved against it.
         if !feed.aliases.contains(&url) {
             feed.aliases.insert(0, url.clone());
         }
         if !feed.is_private() {
-            feed.access = self.access.clone();
+            feed.access = site.access.clone();
         }
-        let names_feed = feed.legacy.as_ref().is_some_and(|place| place.names_feed);
-        self.lend_settings(&mut feed);
+        let before = feed.legacy.as_ref();
+        let named_by = before.map_or(FeedNamer::Table, |place| place.named_by);
+        site.lend_settings(&mut feed);
         feed.legacy = Some(Box::new(LegacyPlace {
-            site,
-            path: path.to_owned(),
+            site: number,
+            path: listed.path.clone(),
             url,
-            plain: self.serve_plain,
-            fresh_secs: self.fresh_secs,
-            names_feed,
+            former: Vec::new(),
+            plain: site.serve_plain,
+            fresh_secs: site.fresh_secs,
+            named_by,
         }));
+        for address in &listed.former {
+            Self::add_former(sites, public_url, &mut feed, root.join(address).ok()?);
+        }
         Some(feed)
+    }
+
+    /// Gives a feed of a site an address that it had before: it is known by that, too, and is
+    /// answered there where a site has the host now.
+    pub(in crate::catalog) fn add_former(
+        sites: &[Self],
+        public_url: &Url,
+        feed: &mut FeedSettings,
+        url: Url,
+    ) {
+        let Some(place) = feed.legacy.as_mut() else {
+            return;
+        };
+        if place.urls().any(|known| *known == url) {
+            return;
+        }
+        let has_host = |site: &Self| site.public_root(public_url).host() == url.host();
+        let of_every_host = || sites.iter().position(|site| site.host.is_none());
+        place.former.push(FormerPlace {
+            site: sites.iter().position(has_host).or_else(of_every_host),
+            path: path_of(&url),
+            url: url.clone(),
+        });
+        if !feed.aliases.contains(&url) {
+            feed.aliases.push(url);
+        }
     }
 
     /// Gives a feed the settings of the site, where it has the usual ones.
@@ -297,29 +257,25 @@ impl SiteSettings {
     pub fn join(
         sites: &[Self],
         number: usize,
-        paths: &[String],
+        paths: &[ListedPath],
         public_url: &Url,
         feeds: &mut Vec<FeedSettings>,
     ) {
-        let Some(site) = sites.get(number) else {
-            return;
-        };
-        let label = site.label(&sites[..number]);
-        for path in paths {
-            let Some(feed) = site.feed_at(number, &label, path, public_url) else {
+        for listed in paths {
+            let Some(feed) = Self::feed_at(sites, number, listed, public_url) else {
                 continue;
             };
-            match Self::position(sites, number, path, public_url, feeds) {
+            match Self::position(sites, number, &listed.path, public_url, feeds) {
                 Some(at) => {
                     let known = feeds[at].clone();
-                    feeds[at] = site
-                        .feed_of(number, path, public_url, known)
-                        .unwrap_or(feed);
+                    let known = Self::feed_of(sites, number, listed, public_url, known);
+                    feeds[at] = known.unwrap_or(feed);
                 }
-                // The operator gave the name to another feed.
-                None if feeds
-                    .iter()
-                    .any(|known| known.name == feed.name && !known.is_called_by_site()) => {}
+                // The operator gave the name to another feed. One that is given twice is refused.
+                None if listed.name.is_none()
+                    && feeds
+                        .iter()
+                        .any(|known| known.name == feed.name && !known.is_called_by_address()) => {}
                 None => feeds.push(feed),
             }
         }
@@ -415,7 +371,7 @@ impl SiteSettings {
         let root = self.public_root(public_url);
         let is_here = url.host_str() == root.host_str()
             || Destination::server(url) == Destination::server(&self.origin);
-        let path = url[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
+        let path = path_of(url);
         (is_here && matches!(url.scheme(), "http" | "https") && is_path(&path)).then_some(path)
     }
 
@@ -425,7 +381,7 @@ impl SiteSettings {
         self.path_of(url, public_url)
             .is_some_and(|path| match &self.feeds {
                 SiteFeeds::Found(_) => true,
-                SiteFeeds::Listed(paths) => paths.contains(&path),
+                SiteFeeds::Listed(_) => self.feeds.lists(&path),
             })
     }
 
@@ -456,16 +412,14 @@ impl SiteSettings {
         if !is_bare {
             refuse("origin", origin.as_str(), ORIGIN_WANTED);
         }
-        if let Some(path) = self.feeds.listed().iter().find(|path| !is_path(path)) {
-            refuse("feeds", path, FEEDS_WANTED);
+        if let Some((found, wanted)) = self.feeds.problem() {
+            refuse("feeds", found, wanted);
         }
         if self.access.is_private() {
-            if let Some(path) = self
-                .feeds
-                .listed()
-                .iter()
-                .find(|path| !Self::can_be_private(path))
-            {
+            let listed = self.feeds.listed().iter();
+            let mut addresses =
+                listed.flat_map(|feed| std::iter::once(&feed.path).chain(&feed.former));
+            if let Some(path) = addresses.find(|path| !Self::can_be_private(path)) {
                 refuse("feeds", path, PRIVATE_FEEDS_WANTED);
             }
             if self.serve_plain == ServePlain::Origin {
@@ -488,14 +442,6 @@ impl SiteSettings {
         problems.extend(zero);
         problems
     }
-}
-
-/// True for a path with its query as it stands in a request.
-fn is_path(path: &str) -> bool {
-    path.starts_with('/')
-        && !path.starts_with("//")
-        && !path.contains('#')
-        && path.bytes().all(|b| b.is_ascii_graphic())
 }
 
 /// True for a host as it stands in a URL, and nothing else.
@@ -547,7 +493,8 @@ mod tests {
         let public = Url::parse("https://feeds.example.org:8443/below").unwrap();
         let check = |host: Option<&str>, path: &str, name: &str, alias: &str| {
             let site = site(host);
-            let feed = site.feed_at(0, &site.label(&[]), path, &public).unwrap();
+            let sites = std::slice::from_ref(&site);
+            let feed = SiteSettings::feed_at(sites, 0, &path.into(), &public).unwrap();
             assert_eq!(
                 (feed.name.as_str(), feed.aliases[0].as_str()),
                 (name, alias)
@@ -579,7 +526,8 @@ mod tests {
             "https://www.blog.example.org:8443/?feed=rss2",
         );
         let long = format!("/{}", "a".repeat(100));
-        let name = site(blog).feed_at(0, "blog", &long, &public).unwrap().name;
+        let feed = SiteSettings::feed_at(&[site(blog)], 0, &long.as_str().into(), &public);
+        let name = feed.unwrap().name;
         assert!(name.len() <= 63 && name.starts_with("blog-aaaa"), "{name}");
     }
 
@@ -601,7 +549,7 @@ mod tests {
             poll: own,
             ..FeedSettings::new("own", url)
         }];
-        let paths = ["/own.xml".to_owned(), "/feed.xml".to_owned()];
+        let paths = ["/own.xml", "/feed.xml"].map(ListedPath::from);
         SiteSettings::join(std::slice::from_ref(&site), 0, &paths, &public, &mut feeds);
         assert_eq!((feeds[0].poll, feeds[1].poll), (own, site.poll));
         for feed in &feeds {
@@ -644,7 +592,7 @@ mod tests {
         let hosts = ["blog.one.example", "www.blog.two.example", "other.example"];
         let mut sites: Vec<_> = hosts.iter().map(|host| site(Some(host))).collect();
         sites.push(site(None));
-        let paths = ["/a".to_owned(), "/b".to_owned()];
+        let paths = ["/a", "/b"].map(ListedPath::from);
         // However often they are joined, as a reload does.
         for _ in 0..2 {
             for number in 0..sites.len() {
@@ -701,7 +649,7 @@ mod tests {
         for path in ["feed.xml", "//x/feed", "/a#b", "/a b", "/\u{e9}"] {
             assert_eq!(
                 keys(SiteSettings {
-                    feeds: SiteFeeds::Listed(vec![path.to_owned()]),
+                    feeds: SiteFeeds::Listed(vec![path.into()]),
                     ..site(None)
                 }),
                 ["feeds"],
@@ -717,7 +665,7 @@ mod tests {
             ["head_secs", "requests_max"]
         );
         let private = |path: &str, serve_plain| SiteSettings {
-            feeds: SiteFeeds::Listed(vec![path.to_owned()]),
+            feeds: SiteFeeds::Listed(vec![path.into()]),
             access: AccessSettings::Users,
             serve_plain,
             ..site(None)

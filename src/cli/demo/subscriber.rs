@@ -1,6 +1,7 @@
 //! A subscriber of WebSub for the demo: it finds the hub by the links of a feed, subscribes, and
 //! tells of every push; not one to copy, since it trusts everybody.
 
+use crate::cli::output::outln;
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, header};
@@ -55,7 +56,7 @@ async fn subscribe(feed: &str, callback: &str, stop: &CancellationToken) -> anyh
         "the hub answered with {}",
         answer.status()
     );
-    println!("A subscriber found {hub} by the links of {topic}, and subscribed.\n");
+    outln!("A subscriber found {hub} by the links of {topic}, and subscribed.\n");
     Ok(())
 }
 
@@ -113,7 +114,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
         .collect()
         .await
     {
-        println!(
+        outln!(
             "          pushed   {}",
             told(&media_type, &String::from_utf8_lossy(&body.to_bytes()))
         );

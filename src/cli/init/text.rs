@@ -22,6 +22,34 @@ pub(in crate::cli) enum Way {
     Beside,
 }
 
+/// Web server in front of a blog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WebServer {
+    Nginx,
+    /// Apache, or LiteSpeed, which reads its files.
+    Apache,
+    Caddy,
+    /// Another one, or a network that answers in the place of the server.
+    Unknown,
+}
+
+impl WebServer {
+    /// The server that names itself so in `Server`.
+    pub(super) fn named(server: &str) -> Self {
+        let server = server.to_ascii_lowercase();
+        let is = |name: &str| server.contains(name);
+        if is("nginx") || is("openresty") {
+            Self::Nginx
+        } else if is("apache") || is("litespeed") {
+            Self::Apache
+        } else if is("caddy") {
+            Self::Caddy
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
 /// The port of everfeed, and one for a blog that has it.
 const PORTS: [u16; 2] = [8080, 8082];
 
@@ -35,6 +63,8 @@ pub(super) struct Draft {
     /// True for an address that only this machine or its network has.
     pub(super) is_near: bool,
     pub(super) software: Option<String>,
+    /// The web server that answers for the blog.
+    pub(super) server: WebServer,
     pub(super) feeds: Vec<BlogFeed>,
     /// The address at which this machine reaches the blog itself, if one is known.
     pub(super) origin: Option<Url>,
@@ -67,6 +97,7 @@ impl Draft {
             site: parsed("https://blog.example.org/"),
             is_near: false,
             software: None,
+            server: WebServer::Nginx,
             feeds: vec![feed],
             origin: None,
             store,
@@ -248,7 +279,12 @@ impl Draft {
             told.push_str("Put the address that readers shall use into `public_url`.\n");
         }
         if self.way == Way::Below {
-            told.push_str(&self.nginx());
+            told.push_str(&match self.server {
+                WebServer::Nginx => self.nginx(),
+                WebServer::Apache => self.apache(),
+                WebServer::Caddy => self.caddy(),
+                WebServer::Unknown => self.unknown_server(),
+            });
         }
         let with = if file == Path::new(crate::cli::DEFAULT_CONFIG) {
             String::new()
@@ -266,11 +302,7 @@ impl Draft {
 
     /// The lines for nginx, as in docs/owners/ten-minutes.md.
     fn nginx(&self) -> String {
-        let host = if self.is_near {
-            "blog.example.org"
-        } else {
-            self.site.host_str().unwrap_or_default()
-        };
+        let host = self.host();
         let mut text = format!(
             "\n# In nginx, in the `server` of {host}: the feed and everfeed's own pages.\n"
         );
@@ -303,6 +335,77 @@ impl Draft {
             );
         }
         text
+    }
+
+    /// The lines for Apache, as in docs/owners/apache.md.
+    fn apache(&self) -> String {
+        let mut text = format!(
+            "\n# In Apache, in the `VirtualHost` of {}: the feed and everfeed's own pages. It needs the modules proxy, proxy_http and headers.\n\
+             ProxyPreserveHost On\n\
+             RequestHeader set X-Forwarded-Proto \"expr=%{{REQUEST_SCHEME}}\"\n",
+            self.host()
+        );
+        let port = self.port();
+        for path in self.own_paths() {
+            let _ = writeln!(
+                text,
+                "ProxyPassMatch \"^({})$\" \"http://127.0.0.1:{port}$1\" timeout=330 ttl=20",
+                escaped(&path)
+            );
+        }
+        let prefix = self.prefix();
+        let _ = writeln!(
+            text,
+            "ProxyPass \"{prefix}/\" \"http://127.0.0.1:{port}{prefix}/\" timeout=330 ttl=20"
+        );
+        text.push_str(&self.second_server("apache-files.md"));
+        text
+    }
+
+    /// The lines for Caddy, as in docs/owners/caddy.md.
+    fn caddy(&self) -> String {
+        let paths = self.own_paths().join(" ");
+        let (prefix, port) = (self.prefix(), self.port());
+        let mut text = format!(
+            "\n# In Caddy, in the block of {}: the feed and everfeed's own pages.\n\
+             @everfeed path {paths} {prefix}/*\n\
+             handle @everfeed {{\n    reverse_proxy 127.0.0.1:{port} {{\n        header_up -Forwarded\n        header_up -X-Real-IP\n\
+             \x20       transport http {{\n            keepalive 20s\n        }}\n    }}\n}}\n",
+            self.host()
+        );
+        text.push_str(&self.second_server("caddy-files.md"));
+        text
+    }
+
+    /// Words where nobody can tell which web server there is.
+    fn unknown_server(&self) -> String {
+        format!(
+            "\neverfeed cannot tell which web server answers for {}. These pages have its lines: docs/owners/nginx-files.md,\n\
+             nginx-application.md, apache-files.md, apache.md, caddy-files.md, caddy.md, haproxy.md and traefik.md. Pass on {} and {}/ to 127.0.0.1:{}.\n",
+            self.host(),
+            self.own_paths().join(", "),
+            self.prefix(),
+            self.port()
+        )
+    }
+
+    /// The hint at the address by which everfeed reads the blog itself.
+    fn second_server(&self, page: &str) -> String {
+        if self.origin.is_some() {
+            return String::new();
+        }
+        format!(
+            "# everfeed reads your feed at an address that only this machine can reach: docs/owners/{page}.\n"
+        )
+    }
+
+    /// The public host of the blog.
+    fn host(&self) -> &str {
+        if self.is_near {
+            "blog.example.org"
+        } else {
+            self.site.host_str().unwrap_or_default()
+        }
     }
 
     /// The port of everfeed: another one than the blog's.
@@ -372,6 +475,18 @@ fn shell_word(text: &str) -> String {
     }
 }
 
+/// A path as a regular expression.
+fn escaped(path: &str) -> String {
+    let mut escaped = String::with_capacity(path.len());
+    for c in path.chars() {
+        if !c.is_ascii_alphanumeric() && !matches!(c, '/' | '-' | '_' | '%' | '~') && c.is_ascii() {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
 /// A path as a word of nginx, which compares decoded ones.
 fn nginx_word(path: &str) -> String {
     let path = percent_decode_str(path).decode_utf8_lossy();
@@ -429,6 +544,38 @@ mod tests {
             }
             let text = Draft::example(way, PathBuf::from("everfeed.redb")).text();
             assert!(Config::parse("x", &text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn below_has_the_lines_of_the_web_server_that_answers() {
+        let told = |server: &str| {
+            let draft = Draft {
+                server: WebServer::named(server),
+                ..Draft::example(Way::Below, PathBuf::from("everfeed.redb"))
+            };
+            draft.next(Path::new("everfeed.toml"))
+        };
+        assert!(told("nginx/1.22.1").contains("location = /rss.xml {"));
+        let apache = told("Apache/2.4.57 (Debian)");
+        assert_eq!(told("LiteSpeed"), apache, "it reads Apache's files");
+        for line in [
+            r#"ProxyPassMatch "^(/rss\.xml)$" "http://127.0.0.1:8080$1" timeout=330 ttl=20"#,
+            "ProxyPreserveHost On",
+        ] {
+            assert!(apache.contains(line), "{line} in {apache}");
+        }
+        let caddy = told("Caddy");
+        assert!(
+            caddy.contains("@everfeed path /rss.xml")
+                && caddy.contains("reverse_proxy 127.0.0.1:8080 {")
+        );
+        for server in ["cloudflare", "", "Microsoft-IIS/10.0"] {
+            let told = told(server);
+            assert!(
+                told.contains("cannot tell which web server") && !told.contains("location ="),
+                "{server}"
+            );
         }
     }
 

@@ -15,6 +15,7 @@ use crate::{
     },
     config::Config,
     secret::masked,
+    setting::holds_controls,
 };
 use everfeed_adapters::{
     NotAFeed, SlicedDocument, feeds_of_page, links_of_page, platforms::Platforms, slice,
@@ -30,6 +31,8 @@ pub(in crate::cli) struct Blog {
     pub(in crate::cli) url: Url,
     /// The software that made it, if it is recognised.
     pub(in crate::cli) software: Option<String>,
+    /// `Server` of the answer, if it named one.
+    pub(in crate::cli) server: Option<String>,
     /// Its feeds, the one for all posts first.
     pub(in crate::cli) feeds: Vec<BlogFeed>,
     /// True when the URL was that of a feed, and not of a page.
@@ -52,6 +55,12 @@ pub(in crate::cli) struct BlogFeed {
 
 /// The URL that somebody gave, also without a scheme.
 pub(in crate::cli) fn address(text: &str) -> Result<Url, Trouble> {
+    if holds_controls(text) {
+        return Err(Trouble::misused(format!(
+            "{} holds control characters. Give a URL on one line, without any",
+            tame(&masked(text))
+        )));
+    }
     let text = text.trim();
     let whole = if text.contains("://") {
         text.to_owned()
@@ -89,6 +98,7 @@ pub(in crate::cli) fn look(url: &Url, config: Option<&Config>) -> Result<Blog, T
             Ok(Blog {
                 url: answered,
                 software,
+                server: server_of(&given),
                 feeds: vec![feed],
                 is_feed: true,
             })
@@ -96,6 +106,13 @@ pub(in crate::cli) fn look(url: &Url, config: Option<&Config>) -> Result<Blog, T
         Err(NotAFeed::Html { .. }) => look_at_page(&given, &answered, url, config),
         Err(error) => Err(given.no_feed(&error)),
     }
+}
+
+/// The `Server` of an answer.
+fn server_of(given: &Given) -> Option<String> {
+    let mut headers = given.headers.iter();
+    let server = headers.find(|(name, _)| name.as_str().eq_ignore_ascii_case("server"));
+    server.map(|(_, value)| value.as_str().to_owned())
 }
 
 /// Finds the feeds that a page names, else those at the usual places of its software.
@@ -153,6 +170,7 @@ fn look_at_page(
         return Ok(Blog {
             url: answered.clone(),
             software,
+            server: server_of(given),
             feeds,
             is_feed: false,
         });

@@ -13,6 +13,7 @@ use crate::{
         schedule::{Failure, Whose},
     },
     secret::masked,
+    setting::holds_controls,
 };
 use everfeed_adapters::{Hints, NotAFeed, feeds_of_page};
 use http::{HeaderName, HeaderValue};
@@ -57,6 +58,7 @@ impl Given {
             content_language: self.header("content-language"),
             base_url: self.base_url.as_deref(),
             resource: self.resource.as_deref(),
+            ..Hints::default()
         }
     }
 
@@ -167,6 +169,9 @@ fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Resul
             "{shown} is no URL that can be polled: {why}; {wanted}"
         ))
     };
+    if holds_controls(target) {
+        return Err(misused("control characters stand in it".to_owned()));
+    }
     let url = Url::parse(target).map_err(|error| misused(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(misused(format!("its scheme is {}", url.scheme())));

@@ -4,7 +4,7 @@
 //! first must show the live entries. What is not proven is partial.
 
 use super::{
-    ArchiveWalk, EndClaim, EndSign, EndStep, PageUse, WalkPhase, WalkReply, WalkRules,
+    ArchiveWalk, EndClaim, EndSign, EndStep, GUESSES_MAX, PageUse, WalkPhase, WalkReply, WalkRules,
     WalkedDocument, completion::Completion, reading::PageKind, strategy::Strategy,
 };
 use crate::feed::{
@@ -65,6 +65,9 @@ impl ArchiveWalk {
         now: Stamp,
     ) -> PageUse {
         let found = self.step_answer(reply, rules);
+        if self.is_guess(step) {
+            self.count_guess(&found);
+        }
         match step {
             EndStep::Further => self.judge_next_page(claim, found, rules, now),
             EndStep::Beyond => self.judge_far_page(claim, &found),
@@ -76,6 +79,29 @@ impl ArchiveWalk {
             EndStep::Check { no, stride } => self.judge_read_page(claim, no, stride, found, now),
             EndStep::First => self.judge_first_page(&claim, found, now),
         }
+    }
+
+    /// True for a step that asks for an address which no document names, where pages are linked.
+    fn is_guess(&self, step: EndStep) -> bool {
+        match step {
+            EndStep::Further => !self.counts_pages(),
+            EndStep::Hole => matches!(self.findings.holes.first(), Some((_, None))),
+            EndStep::Beyond | EndStep::Again | EndStep::Check { .. } | EndStep::First => false,
+        }
+    }
+
+    /// Counts a guess. If the last one still shows something new, more of it may follow.
+    fn count_guess(&mut self, found: &StepAnswer<'_>) {
+        self.counts.guesses = self.counts.guesses.saturating_add(1);
+        let is_fresh = matches!(found, StepAnswer::Page(PageKind::Fresh, _));
+        if is_fresh && !self.may_guess() {
+            self.note_lack(PartialReason::UnlinkedPages);
+        }
+    }
+
+    // Decides: How often does a walk ask for addresses that nobody named?
+    fn may_guess(&self) -> bool {
+        self.counts.guesses < GUESSES_MAX
     }
 
     /// Address that a step asks for.
@@ -100,6 +126,7 @@ impl ArchiveWalk {
         match self.strategy()? {
             Strategy::CountedPages(counted) => counted.url_of(&self.feed, counted.next_number()),
             Strategy::Whole { .. } => None,
+            Strategy::Archives | Strategy::Pages { .. } if !self.may_guess() => None,
             Strategy::Archives | Strategy::Pages { .. } => {
                 let (before, last) = self.trail.last_two(self.counts.way_from)?;
                 next_number(before, last).filter(|url| !self.trail.has_visited(url))
@@ -427,6 +454,9 @@ impl ArchiveWalk {
         }
         if matches!(claim.sign, EndSign::Total { .. }) {
             // Where the count agrees, nothing stands between the pages.
+            self.findings.holes.retain(|(_, reason)| reason.is_some());
+        }
+        if !self.may_guess() {
             self.findings.holes.retain(|(_, reason)| reason.is_some());
         }
         if !self.findings.holes.is_empty() {

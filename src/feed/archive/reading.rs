@@ -256,7 +256,7 @@ impl ArchiveWalk {
         }
     }
 
-    /// Remembers a page that is to be asked for at the end.
+    /// Remembers a page that is to be asked for at the end. One without a reason is a guess.
     pub(super) fn add_hole(&mut self, url: String, reason: Option<PartialReason>) {
         if self.findings.holes.iter().any(|(known, _)| *known == url) {
             return;
@@ -337,12 +337,6 @@ impl ArchiveWalk {
             } else {
                 self.claim_end(&next, EndSign::NothingNew)
             };
-        }
-        if self.counts.pages >= rules.pages_max {
-            let reason = PartialReason::TooManyPages {
-                pages_max: rules.pages_max,
-            };
-            return self.end_walk(Completion::Partial(reason));
         }
         match rules.reach.mapped(&next) {
             Some(next) if self.trail.has_visited(&next) && follows_links => {

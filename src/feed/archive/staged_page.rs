@@ -83,7 +83,7 @@ impl StagedPage {
             content_type: self.content_type.as_deref(),
             content_language: self.content_language.as_deref(),
             base_url: Some(&self.address.base_url),
-            resource: None,
+            ..Hints::default()
         }
     }
 

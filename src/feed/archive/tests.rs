@@ -13,6 +13,8 @@ mod repeated;
 
 mod damage;
 
+mod endless;
+
 mod worlds;
 
 const FEED: &str = "http://blog.example/rss";

@@ -4,7 +4,6 @@
 use super::{
     Filter, ItemWords, index_terms,
     index_terms::{IndexClause, IndexTerm},
-    is_shown_as_left,
 };
 use crate::feed::{
     item::Item,
@@ -83,7 +82,7 @@ impl ChangedItems {
                 filter.shows_folded(item, &self.feed, words)
             });
         let shown = shown.count();
-        let has_left = self.items().any(|item| is_shown_as_left(item, order));
+        let has_left = self.items().any(|item| filter.shows_as_left(item, order));
         // What was there before may have stood at a position that is now read otherwise.
         let has_moved = self.has_edited && order.axis == Axis::Published;
         ViewChange {

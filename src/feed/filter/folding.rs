@@ -31,6 +31,16 @@ impl FoldedWords {
         self.0.push_str(TEXT_END);
     }
 
+    /// Gives back the memory that it does not need.
+    pub(super) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
+    /// Bytes of memory that it takes.
+    pub(super) fn weight_bytes(&self) -> usize {
+        self.0.len()
+    }
+
     /// True when the words of a phrase stand in one of the texts, one behind the other. A word is
     /// met whole, but in scripts that write no spaces between words.
     pub(super) fn hold(&self, phrase: &str) -> bool {
@@ -118,11 +128,28 @@ fn end_word(out: &mut String) {
     }
 }
 
-/// Hands over the characters of a text without case and diacritics, decomposed.
+/// Bytes by which the long characters of a text may make it longer than twice its length.
+const EXPANSION_BYTES_MIN: usize = 4 << 10;
+
+// Decides: How much longer does a text become when it is folded?
+/// Hands over the characters of a text without case and diacritics, decomposed. Characters that are
+/// written as whole words make a text longer up to a limit; beyond it, a space stands for each.
 fn each_folded(text: &str, mut take: impl FnMut(char)) {
     let decomposed = DecomposingNormalizerBorrowed::new_nfkd();
+    let mut left = text.len() + EXPANSION_BYTES_MIN;
+    let bounded = text.chars().map(|c| {
+        let expanded = expanded_bytes(c);
+        match left.checked_sub(expanded) {
+            _ if expanded == 0 => c,
+            Some(less) => {
+                left = less;
+                c
+            }
+            None => ' ',
+        }
+    });
     for c in decomposed
-        .normalize_iter(text.chars())
+        .normalize_iter(bounded)
         .filter(|c| !is_diacritic(*c))
     {
         for lower in c.to_lowercase().filter(|c| !is_diacritic(*c)) {
@@ -131,6 +158,20 @@ fn each_folded(text: &str, mut take: impl FnMut(char)) {
                 None => take(lower),
             }
         }
+    }
+}
+
+/// Bytes of a character once it is decomposed, where these are more than four times its own; 0 for
+/// all others.
+const fn expanded_bytes(c: char) -> usize {
+    match c {
+        '\u{FDFA}' => 33,
+        '\u{FDFB}' => 15,
+        // Korean words in brackets.
+        '\u{321D}' | '\u{321E}' | '\u{327C}' => 20,
+        // Katakana words in a square.
+        '\u{3300}'..='\u{3357}' => 18,
+        _ => 0,
     }
 }
 
@@ -218,7 +259,8 @@ fn seen(html: &str) -> String {
 
 /// The name of the tag with which a text begins, in lower case, without a prefix.
 fn tag_name(tag: &str) -> String {
-    let name = tag.trim_start_matches(['<', '/']);
+    let name = tag.strip_prefix('<').unwrap_or(tag);
+    let name = name.strip_prefix('/').unwrap_or(name);
     let end = name
         .find(|c: char| !(c.is_ascii_alphanumeric() || c == ':'))
         .unwrap_or(name.len());
@@ -326,6 +368,75 @@ mod tests {
         check("<img alt='inside'>", "inside", false);
         check("<!-- hidden --> shown", "hidden", false);
         check("<a href='x", "x", false);
+    }
+
+    #[test]
+    fn a_text_of_long_characters_is_folded_in_a_bounded_length() {
+        for (long, word) in [
+            ("\u{FDFA}", "صلى الله عليه وسلم"),
+            ("\u{FDFB}", "جل جلاله"),
+            ("\u{3315}", "キログラム"),
+        ] {
+            let flood = long.repeat(100_000);
+            let folded = words(TextKind::Plain, &format!("{long} {flood} behind it"));
+            assert!(folded.weight_bytes() < 3 * flood.len(), "{long}");
+            assert!(
+                folded.hold(&phrase("behind it")) && folded.hold(&phrase(word)),
+                "{long}"
+            );
+            // A long book with many of them is folded whole.
+            let book = format!("one two three four five six seven {long} ").repeat(2_000);
+            let folded = words(TextKind::Plain, &book);
+            let all = folded.0.matches(&phrase(word)).count();
+            assert_eq!(all, 2_000, "{long}");
+        }
+    }
+
+    #[test]
+    fn no_other_character_becomes_more_than_four_times_as_long() {
+        for c in ('\u{0}'..=char::MAX).filter(|c| expanded_bytes(*c) == 0) {
+            let mut bytes = 0;
+            each_folded(c.encode_utf8(&mut [0; 4]), |c| bytes += c.len_utf8());
+            assert!(bytes <= 4 * c.len_utf8(), "{c:?}: {bytes}");
+        }
+        for c in ('\u{0}'..=char::MAX).filter(|c| expanded_bytes(*c) > 0) {
+            let mut bytes = 0;
+            each_folded(c.encode_utf8(&mut [0; 4]), |c| bytes += c.len_utf8());
+            assert!(bytes <= expanded_bytes(c), "{c:?}: {bytes}");
+        }
+    }
+
+    #[test]
+    fn texts_that_are_made_to_be_slow_are_folded_in_linear_time() {
+        // Twice the length must not take four times the work, which is more than a minute here.
+        for part in [
+            "\u{301}",
+            "\u{316}\u{301}",
+            "\u{1F1E6}",
+            "\u{93C}\u{94D}",
+            "か\u{3099}",
+            "\u{FB03}",
+            "\u{FDFA}",
+            "<",
+            "</",
+            "<b",
+            "<!--",
+            "&",
+            "&amp",
+            "<script>",
+            "<script></",
+            "<a:",
+            "</a",
+            ">",
+        ] {
+            let flood = part.repeat(300_000 / part.len());
+            for kind in [TextKind::Plain, TextKind::Html] {
+                let folded = words(kind, &flood);
+                assert!(folded.weight_bytes() < 1_600_000, "{part:?}");
+            }
+            let hidden = words(TextKind::Html, &format!("<script>{flood}"));
+            assert!(hidden.weight_bytes() < 1_600_000, "{part:?}");
+        }
     }
 
     #[test]

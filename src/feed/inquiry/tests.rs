@@ -173,6 +173,7 @@ fn entry(id: u8, link: u8, title: u8, day: u8) -> ParsedEntry {
     let raw = Digest::of(format!("{entry:?}").as_bytes());
     ParsedEntry {
         key: Key::Id(id),
+        name: None,
         entry: Arc::new(entry),
         digests: ItemDigests {
             raw,

@@ -244,7 +244,9 @@ impl<'a> Binder<'a> {
         let (key, target) = if let Some((key, item)) = known {
             (key, BoundItem::Known(item))
         } else if is_free(plain) {
-            let (id, iri) = (plain.item_id(), iri(namespace, &reading.key));
+            let name = reading.name.clone().map(Key::Id);
+            let iri = iri(namespace, name.as_ref().unwrap_or(&reading.key));
+            let id = plain.item_id();
             (plain, BoundItem::New { id, iri })
         } else {
             // The plain id belongs to another item, so this one lives under id and link, or under

@@ -73,6 +73,7 @@ fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Par
     };
     ParsedEntry {
         key: raw.key.clone(),
+        name: raw.address().map(str::to_owned),
         entry: Arc::new(entry),
         digests: seen,
     }

@@ -268,6 +268,7 @@ fn digested(key: Key, entry: Entry) -> ParsedEntry {
     let content = Digest::of(format!("{churn_free:?}").as_bytes());
     ParsedEntry {
         key,
+        name: None,
         entry: Arc::new(entry),
         digests: ItemDigests {
             raw,
@@ -769,6 +770,7 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
         let (raw, content) = (Digest::of(text.as_bytes()), content_digest(&entry, by));
         ParsedEntry {
             key: Key::Id("a".into()),
+            name: None,
             entry: Arc::new(entry),
             digests: ItemDigests {
                 raw,

@@ -120,7 +120,6 @@ impl CallbackWay {
             text(wishes.warning_secs),
         );
         let methods = wishes.asked_methods();
-        let methods = (!methods.is_empty()).then(|| methods.names());
         let deletions = wishes.deletions.map(|wish| match wish {
             Deletions::Announce => "announce",
             Deletions::Omit => "omit",

@@ -8,7 +8,7 @@ use crate::{
         renewal::{Confirmation, Term},
     },
     layers::{FetchError, error::Refused},
-    store::subscriptions::{Directive, Target},
+    store::subscriptions::{Directive, NamedMethods, Target},
 };
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -165,15 +165,24 @@ const METHODS: &str = "x-hub-methods";
 const TERMS: &str = "x-hub-confirms";
 
 /// The words of a callback: what it takes in general (`Allow`), and what merely comes back of the
-/// question, is no such word.
+/// question, is no such word. `override` and `explicit` beside methods say how it wants them.
 fn confirmation(answer: &Response<Bytes>) -> Confirmation {
     let words = |header| {
         let lists = answer.headers().get_all(header).into_iter();
         let texts = lists.filter_map(|list| list.to_str().ok());
         texts.flat_map(|list| list.split(',')).map(str::trim)
     };
+    let mut methods = NamedMethods::default();
+    for word in words(METHODS) {
+        match (word, Directive::named(word)) {
+            (_, Some(directive)) => methods.directives = methods.directives.with(directive),
+            ("override", None) => methods.overrides_method = Some(true),
+            ("explicit", None) => methods.overrides_method = Some(false),
+            _ => {}
+        }
+    }
     Confirmation {
-        methods: words(METHODS).filter_map(Directive::named).collect(),
+        methods,
         terms: words(TERMS).filter_map(Term::named).collect(),
     }
 }

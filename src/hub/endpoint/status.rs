@@ -35,7 +35,7 @@ impl Hub {
         let subject = self.subject(ask, sender).await?;
         let found = self
             .shared
-            .find_subscription(&subject.topic, &asked.callback)
+            .find_subscription(subject.view.feed, &subject.topic, &asked.callback)
             .await?;
         let found = match found {
             Some(found) => Some(found),

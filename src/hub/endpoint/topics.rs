@@ -177,10 +177,11 @@ impl Hub {
             Some(format) => Some(named_form(format, &named)?),
             None => accepted_form(ask.accept.unwrap_or_default(), &named),
         };
+        let deletions = wished.deletions.or(deletions_in(&named, form));
         Ok(Subject {
             spelt: ask.spelt.to_owned(),
             principal: principal.and_then(Principal::id),
-            deletions: wished.deletions,
+            deletions,
             ..self.in_form(named, form)
         })
     }
@@ -465,6 +466,15 @@ fn named_form(format: &str, named: &NamedView) -> Result<Representation, Refused
             let names: Vec<String> = Representation::all().map(Representation::name).collect();
             RefusedForm::UnknownFormat(names.join(", "))
         })
+}
+
+/// The word on deletions in a translation that would tell of them, unlike its topic: a view of ours
+/// for ordinary readers shows none in any form. An old address shows them to whoever takes JSON.
+fn deletions_in(named: &NamedView, form: Option<Representation>) -> Option<Deletions> {
+    let is_own_classic =
+        named.representation.is_classic() && matches!(named.place, TopicPlace::Own(_));
+    let tells = form.is_some_and(|form| !form.is_classic());
+    (is_own_classic && tells).then_some(Deletions::Omit)
 }
 
 /// Media types by which `Accept` asks for a translation, and the suffixes of their forms. HTTP

@@ -92,6 +92,15 @@ fn failed(times: u32, next_try: Stamp) -> Progress {
     }
 }
 
+/// So many seconds later, by a clock that was right for ten minutes.
+fn at(after_secs: u64) -> Times {
+    let now = NOW.plus_secs(after_secs);
+    Times {
+        now,
+        settled: Stamp::from_secs(now.secs() - 600),
+    }
+}
+
 fn check(sub: &Subscription, under_way: UnderWay, after_secs: u64, expect: NextStep) {
     check_at(sub, &failed(0, Stamp::ZERO), under_way, after_secs, expect);
 }
@@ -104,13 +113,7 @@ fn check_at(
     expect: NextStep,
 ) {
     assert_eq!(
-        next(
-            sub,
-            progress,
-            Offer::Served,
-            under_way,
-            NOW.plus_secs(after_secs)
-        ),
+        next(sub, progress, Offer::Served, under_way, at(after_secs)),
         expect
     );
 }
@@ -128,7 +131,7 @@ fn check_withdrawn(sub: &Subscription, after_secs: u64, expect: NextStep) {
             &failed(0, Stamp::ZERO),
             Offer::Withdrawn,
             under_way,
-            NOW.plus_secs(after_secs),
+            at(after_secs),
         );
         assert_eq!(step, expect, "{pushing:?}");
     }
@@ -139,6 +142,7 @@ const IDLE: UnderWay = UnderWay {
     pushing: PushStage::Following,
     unsaved: None,
     warn_at: None,
+    lease_end: None,
 };
 const BEHIND: UnderWay = UnderWay {
     pushing: PushStage::Behind,
@@ -157,7 +161,7 @@ fn whoever_may_not_read_the_feed_any_more_is_denied_before_all_else() {
             pushing: PushStage::Behind,
             ..UnderWay::default()
         };
-        next(sub, &Progress::default(), Offer::Denied, under_way, NOW)
+        next(sub, &Progress::default(), Offer::Denied, under_way, at(0))
     };
     assert_eq!(denied(&sub()), NextStep::Deny);
     assert_eq!(
@@ -190,16 +194,46 @@ fn a_subscription_that_is_behind_is_pushed_to_one_at_a_time_and_not_too_soon() {
 
 // HUB-16, W-11.
 #[test]
-fn a_lease_ends_when_it_ends_whatever_is_under_way() {
+fn a_lease_ends_ten_minutes_after_its_end_whatever_is_under_way() {
     check(&sub(), PUSHING, 999, NextStep::Wait(NOW.plus_secs(1000)));
-    check(&sub(), PUSHING, 1000, NextStep::Expire);
+    check(&sub(), PUSHING, 1000, NextStep::Wait(NOW.plus_secs(1060)));
+    check(&sub(), PUSHING, 1599, NextStep::Wait(NOW.plus_secs(1659)));
+    check(&sub(), PUSHING, 1600, NextStep::Expire);
     check_at(
         &sub(),
         &failed(9, NOW.plus_secs(5000)),
         BEHIND,
-        1000,
+        1600,
         NextStep::Expire,
     );
+}
+
+#[test]
+fn a_clock_that_jumped_ahead_ends_no_lease_and_no_request_and_warns_nobody() {
+    let jumped = Times {
+        now: NOW.plus_secs(31_536_000),
+        settled: NOW,
+    };
+    let again = NextStep::Wait(jumped.now.plus_secs(60));
+    let warned = UnderWay {
+        warn_at: Some(NOW.plus_secs(500)),
+        ..IDLE
+    };
+    let all = Progress::default();
+    assert_eq!(next(&sub(), &all, Offer::Served, warned, jumped), again);
+    let asked = asked(3, NOW.plus_secs(30));
+    assert_eq!(next(&asked, &all, Offer::Served, IDLE, jumped), again);
+}
+
+#[test]
+fn the_end_in_force_of_a_lease_counts_in_the_place_of_one_that_is_too_far() {
+    let end = NOW.plus_secs(300);
+    let shorter = UnderWay {
+        lease_end: Some(end),
+        ..IDLE
+    };
+    check(&sub(), shorter, 0, NextStep::Wait(end));
+    check(&sub(), shorter, 900, NextStep::Expire);
 }
 
 // P03-6, D-P5.
@@ -238,7 +272,15 @@ fn a_request_is_asked_about_until_it_is_given_up() {
         29,
         NextStep::Wait(NOW.plus_secs(30)),
     );
-    check(&asked(1, NOW.plus_secs(30)), BEHIND, 100, NextStep::GiveUp);
+    check(
+        &asked(1, NOW.plus_secs(30)),
+        BEHIND,
+        100,
+        NextStep::Wait(NOW.plus_secs(160)),
+    );
+    check(&asked(1, NOW.plus_secs(30)), BEHIND, 700, NextStep::GiveUp);
+    // Accepted while the clock ran ahead, so that its time does not come.
+    check(&asked(20, NOW), BEHIND, 0, NextStep::GiveUp);
     // Accepted, and never asked about because we were down: it is asked once all the same.
     check(&asked(0, NOW), BEHIND, 100, NextStep::Ask);
     check(
@@ -278,14 +320,14 @@ fn what_could_not_be_saved_is_saved_again() {
 #[test]
 fn of_a_withdrawn_feed_nothing_is_pushed_and_only_an_unsubscription_is_asked_about() {
     check_withdrawn(&sub(), 0, NextStep::Wait(NOW.plus_secs(1000)));
-    check_withdrawn(&sub(), 1000, NextStep::Expire);
+    check_withdrawn(&sub(), 1600, NextStep::Expire);
     let endless = Subscription {
         lease: Some(lease(true)),
         ..sub()
     };
     check_withdrawn(&endless, 900, NextStep::Wait(NOW.plus_secs(1000)));
     check_withdrawn(&asked(0, NOW), 0, NextStep::Wait(NOW.plus_secs(100)));
-    check_withdrawn(&asked(0, NOW), 100, NextStep::GiveUp);
+    check_withdrawn(&asked(0, NOW), 700, NextStep::GiveUp);
     let leaving = pending(Intent::Unsubscribe { target: target() }, 0, NOW);
     check_withdrawn(
         &Subscription {
@@ -309,7 +351,7 @@ fn the_subscriptions_of_a_forgotten_feed_end() {
             &failed(3, Stamp::MAX),
             Offer::Forgotten,
             under_way,
-            NOW,
+            at(0),
         )
     };
     assert_eq!(forgotten(&sub()), NextStep::Withdraw);

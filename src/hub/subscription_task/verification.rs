@@ -181,14 +181,13 @@ impl SubscriptionTask {
 
     async fn postpone(&mut self, why: &str, retry_after: Option<Duration>) {
         let now = self.place.shared.now();
+        let (host, topic) = (self.row.host(), self.row.shown_topic());
+        debug!(callback.host = %host, "A request for `{topic}` is asked about again at {host}: {why}");
         let Some(pending) = &mut self.row.sub.pending else {
             return;
         };
         pending.attempts = pending.attempts.saturating_add(1);
         pending.next_try = retry_schedule::verify_at(now, pending.attempts, retry_after);
-        if pending.next_try > pending.give_up_at && pending.intent != Intent::Refresh {
-            return self.refused(why).await;
-        }
         self.row.save().await;
     }
 }

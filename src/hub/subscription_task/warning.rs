@@ -4,6 +4,7 @@ use super::SubscriptionTask;
 use crate::{
     feed::stamp::Stamp,
     hub::{lease, verify},
+    store::subscriptions::Lease,
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 
@@ -19,13 +20,20 @@ pub(super) struct LeaseWarning {
     tried: Option<(Stamp, Option<Stamp>)>,
 }
 
+impl LeaseWarning {
+    /// Forgets a warning that was sent: it is sent again at its time.
+    pub(super) fn forget(&mut self) {
+        self.tried = None;
+    }
+}
+
 impl SubscriptionTask {
-    /// Time of the next warning.
-    pub(super) fn warn_at(&self) -> Option<Stamp> {
-        let lease = self.row.sub.lease?;
+    /// Time of the next warning of the end of this lease, which is the one in force.
+    pub(super) fn warn_at(&self, lease: Lease) -> Option<Stamp> {
+        let stored = self.row.sub.lease?.until;
         match self.warning.tried {
             _ if self.warning.under_way.is_some() => None,
-            Some((until, next_try)) if until == lease.until => next_try,
+            Some((until, next_try)) if until == stored => next_try,
             _ => lease::warn_at(lease, &self.row.sub.target.wishes()),
         }
     }
@@ -36,16 +44,20 @@ impl SubscriptionTask {
             return;
         };
         self.warning.tried = Some((lease.until, None));
+        let left_secs = self.lease_end(lease, now).secs_since(now);
         let (shared, target) = (self.place.shared.clone(), self.row.sub.target.clone());
-        let warned = verify::warn(shared, target, lease.until.secs_since(now));
+        let warned = verify::warn(shared, target, left_secs);
         self.warning.under_way = Some(warned.boxed());
     }
 
     /// Tries again in half of what is left, where nobody has heard.
     pub(super) fn warned(&mut self, is_heard: bool) {
         let now = self.place.shared.now();
-        if let Some((until, next_try)) = &mut self.warning.tried {
-            let left_secs = until.secs_since(now);
+        let Some(lease) = self.row.sub.lease else {
+            return;
+        };
+        let left_secs = self.lease_end(lease, now).secs_since(now);
+        if let Some((_, next_try)) = &mut self.warning.tried {
             let is_tried_again = !is_heard && left_secs > AGAIN_SECS;
             *next_try = is_tried_again.then(|| now.plus_secs(left_secs / 2));
         }

@@ -87,19 +87,13 @@ async fn a_resource_is_pushed_as_it_is_under_its_own_url() {
     assert_eq!((&push.body[..], push.header("etag")), (&b"v2"[..], ""));
 }
 
-/// The name of every method.
-const ALL: &str = "PUT, PATCH, DELETE";
-
-// directives only where they were asked for and named, as overrides of POST.
+// directives only where they were asked for, as overrides of POST.
 #[tokio::test(start_paused = true)]
-async fn who_asks_for_directives_and_names_them_is_told_to_put_and_to_delete() {
+async fn who_asks_for_directives_is_told_to_put_and_to_delete() {
     let rig = Rig::new().await;
     resource(&rig).await;
-    rig.net.on_verify(|call| {
-        let asked = call.param("hub.methods");
-        assert_eq!(asked.as_deref(), Some("PUT,PATCH,DELETE"));
-        Reply::naming(call, ALL)
-    });
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-methods", "PUT, DELETE"));
     let (status, said) = ask(&rig, TOPIC, &[("hub.methods", "override")]).await;
     assert_eq!(status, 202, "{said}");
     let directive = async || {
@@ -129,13 +123,16 @@ async fn who_asks_for_directives_and_names_them_is_told_to_put_and_to_delete() {
     }
 }
 
-// a method only where the answer to the verification names it, as an override too, so that a
-// callback that merely echoes never gets a DELETE.
+// a method of its own only where the answer to the verification names it, so that a callback
+// that merely echoes never gets a DELETE.
 #[tokio::test(start_paused = true)]
 async fn methods_are_sent_to_who_names_them_and_to_nobody_else() {
     for (asked, named, put, delete) in [
         ("explicit", "", ("POST", ""), None),
+        ("override", "", ("POST", ""), None),
         ("explicit", "PUT", ("PUT", ""), None),
+        ("override", "PUT", ("POST", "PUT"), None),
+        ("explicit", "override, PUT", ("POST", "PUT"), None),
         (
             "explicit",
             "GET, put, PUT , DELETE,x",
@@ -150,9 +147,6 @@ async fn methods_are_sent_to_who_names_them_and_to_nobody_else() {
         ),
         ("POST, PUT", "PUT, PATCH, DELETE", ("PUT", ""), None),
         ("DELETE", "PUT, DELETE", ("POST", ""), Some(("DELETE", ""))),
-        ("override", "", ("POST", ""), None),
-        ("override", "POST, GET", ("POST", ""), None),
-        ("override", "PUT", ("POST", "PUT"), None),
         (
             "override",
             "PUT, DELETE",
@@ -212,6 +206,77 @@ async fn a_renewal_without_a_name_ends_the_methods() {
         (push.method.as_str(), push.header("x-http-method-override")),
         ("POST", "")
     );
+    assert_eq!(ask(&rig, TOPIC, &[]).await.0, 202);
+    change(&rig, "v3", HEADERS).await;
+    let push = &rig.net.pushes()[0];
+    assert_eq!(
+        (push.method.as_str(), push.header("x-http-method-override")),
+        ("POST", "")
+    );
+}
+
+// X-10, HUB-6: anybody may ask for a renewal in the name of a callback, and frameworks obey an
+// override as they do a method.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_by_a_stranger_changes_no_method_that_the_callback_does_not_confirm() {
+    for (wish, named, put) in [
+        ("explicit", "PUT, DELETE", ("PUT", "")),
+        ("override", "PUT, DELETE", ("POST", "PUT")),
+        ("PUT", "PUT", ("PUT", "")),
+        ("post", "", ("POST", "")),
+    ] {
+        let rig = Rig::new().await;
+        resource(&rig).await;
+        rig.net.on_verify(move |call| {
+            let answer = Reply::willing(call);
+            if named.is_empty() {
+                answer
+            } else {
+                answer.with("x-hub-methods", named)
+            }
+        });
+        let honest = [("hub.methods", wish), ("hub.secret", "hush")];
+        assert_eq!(ask(&rig, TOPIC, &honest).await.0, 202);
+        for (number, stranger) in ["override", "explicit", "DELETE", "post", ""]
+            .iter()
+            .enumerate()
+        {
+            assert_eq!(ask(&rig, TOPIC, &[("hub.methods", stranger)]).await.0, 202);
+            change(&rig, &format!("v{number}"), HEADERS).await;
+            let push = &rig.net.pushes()[0];
+            let found = (push.method.as_str(), push.header("x-http-method-override"));
+            assert_eq!(found, put, "{wish} {named}, then `{stranger}`");
+            let signature = signature::signature(Algo::Sha256, b"hush", &push.body);
+            assert_eq!(push.header("x-hub-signature"), signature, "{stranger}");
+        }
+    }
+}
+
+// the callback is told each wish that is made in its name.
+#[tokio::test(start_paused = true)]
+async fn the_question_names_the_methods_and_every_other_wish() {
+    let rig = Rig::new().await;
+    resource(&rig).await;
+    rig.net.on_verify(|call| {
+        for (name, value) in [
+            ("hub.methods", "override,PUT,PATCH,DELETE"),
+            ("hub.deletions", "announce"),
+            ("hub.heartbeat_seconds", "60"),
+            ("hub.warning_seconds", "300"),
+        ] {
+            assert_eq!(call.param(name).as_deref(), Some(value));
+        }
+        Reply::willing(call)
+    });
+    let wishes = [
+        ("hub.methods", "override"),
+        ("hub.deletions", "announce"),
+        ("hub.heartbeat_seconds", "60"),
+        ("hub.warning_seconds", "300"),
+    ];
+    assert_eq!(ask(&rig, TOPIC, &wishes).await.0, 202);
+    rig.net.willing();
+    assert_eq!(ask(&rig, TOPIC, &[]).await.0, 202);
 }
 
 // with X-14: what is merged by its ids is a PATCH, the wrapped resource and its deletion
@@ -237,7 +302,8 @@ async fn a_list_and_a_wrapped_resource_are_patches() {
         .collect();
     assert_eq!(verbs, ["update", "delete"]);
     let rig = Rig::new().await;
-    rig.net.on_verify(|call| Reply::naming(call, ALL));
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-methods", "PATCH"));
     rig.subscribed(&[("hub.methods", "override")]).await;
     rig.add(1).await;
     let push = &rig.net.pushes()[0];
@@ -295,7 +361,8 @@ async fn headers_that_cannot_be_sent_are_left_out() {
 async fn a_subscriber_of_a_resource_ends_with_what_is_held() {
     let mut rig = Rig::new().await;
     resource(&rig).await;
-    rig.net.on_verify(|call| Reply::naming(call, ALL));
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-methods", "PUT, DELETE"));
     assert_eq!(
         ask(&rig, TOPIC, &[("hub.methods", "override")]).await.0,
         202
@@ -378,7 +445,8 @@ async fn a_resource_that_announces_no_deletion_sends_none() {
     let rig = Rig::new().await;
     resource(&rig).await;
     rig.conceal();
-    rig.net.on_verify(|call| Reply::naming(call, ALL));
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-methods", "PUT, DELETE"));
     assert_eq!(
         ask(&rig, TOPIC, &[("hub.methods", "override")]).await.0,
         202
@@ -410,7 +478,8 @@ async fn a_resource_that_announces_no_deletion_sends_none() {
 async fn the_push_of_a_deletion_has_the_date_of_the_first_410() {
     let rig = Rig::new().await;
     resource(&rig).await;
-    rig.net.on_verify(|call| Reply::naming(call, ALL));
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-methods", "PUT, DELETE"));
     assert_eq!(
         ask(&rig, TOPIC, &[("hub.methods", "override")]).await.0,
         202

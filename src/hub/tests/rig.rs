@@ -4,8 +4,8 @@
 use crate::{
     auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
     catalog::{
-        Catalog, CatalogSnapshot, FeedSettings, LegacyPlace, ReadGate, RegisteredFeed, ServePlain,
-        ShowRule, testing::parted,
+        Catalog, CatalogSnapshot, FeedSettings, LegacyPlace, ReadGate, RegisteredFeed, ShowRule,
+        testing::parted,
     },
     clock::{Clock, Paused},
     feed::{
@@ -514,14 +514,7 @@ impl Rig {
         let url = Url::parse(address).unwrap();
         let settings = Arc::make_mut(&mut blog.settings);
         settings.aliases = vec![url.clone()];
-        settings.legacy = Some(Box::new(LegacyPlace {
-            site: 0,
-            path: url[url::Position::BeforePath..].to_owned(),
-            url,
-            plain: ServePlain::Rewritten,
-            fresh_secs: None,
-            names_feed: true,
-        }));
+        settings.legacy = Some(LegacyPlace::at(url).into());
         self.gate
             .catalog
             .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));

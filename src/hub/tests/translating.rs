@@ -532,3 +532,28 @@ async fn a_wrong_challenge_goes_on_asynchronously_where_that_is_named() {
         409
     );
 }
+
+// A view for ordinary readers never tells what is gone, in whatever form it is pushed.
+#[tokio::test(start_paused = true)]
+async fn a_preference_for_json_pushes_what_the_topic_shows() {
+    let classic = format!("{BASE}/classic.rss");
+    let smart = format!("{BASE}.atom?order=modified");
+    let announce = [("deletions", "announce")];
+    for (topic, more, tells) in [
+        (&classic, &[][..], false),
+        (&classic, &announce[..], true),
+        (&smart, &[], true),
+    ] {
+        let rig = Rig::new().await;
+        let accept = Some("application/stream+json");
+        assert_eq!(ask(&rig, topic, accept, more).await.0, 202);
+        let (own, content_type, body) = pushed(&rig, 1).await;
+        assert_eq!(own, format!("{BASE}.json?order=modified"));
+        assert_eq!(content_type, Representation::JSON.content_type());
+        assert!(body.contains("even 1"), "{body}");
+        rig.net.taken();
+        rig.commit(vec![testing::delete(1)]).await;
+        let pushes = rig.net.pushes();
+        assert_eq!(pushes.len(), usize::from(tells), "{topic} {more:?}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Controls of permalink checks: the page of a post that is in the feed now is asked for, so that
 //! the pages of missing posts can be told apart from it; not what it proves.
 
-use super::{Check, Checked, few, page_of, pause};
+use super::{Check, Checked, few, hints, landing, page_of, pause};
 use crate::{
     feed::{
         absence::{ALIKE_MAX, ControlFinding, PageControl},
@@ -67,12 +67,13 @@ impl Check<'_> {
             PageReply::Answer(answer) => {
                 let host_pause = pause(&answer, self.feed, self.state, now);
                 let others = self.others(last).await?;
-                let landing = answer
-                    .landing
-                    .as_ref()
-                    .map_or_else(|| url.clone(), ToString::to_string);
-                let (finding, alike) =
-                    compute(move || judged(&answer, entry.as_deref(), &others)).await?;
+                let asked_for = url.clone();
+                let (finding, alike, landing) = compute(move || {
+                    let hints = hints(&answer, &asked_for);
+                    let (finding, alike) = judged(&answer, &hints, entry.as_deref(), &others);
+                    (finding, alike, landing(&answer, &hints, &asked_for))
+                })
+                .await?;
                 (
                     PageControl {
                         landing,
@@ -210,6 +211,7 @@ impl Check<'_> {
 /// other items whose words stand on it.
 fn judged(
     answer: &PageAnswer,
+    hints: &Hints<'_>,
     post: Option<&Entry>,
     others: &[(ItemId, Arc<Entry>)],
 ) -> (ControlFinding, Vec<(ItemId, u32)>) {
@@ -217,11 +219,7 @@ fn judged(
         StatusCode::GONE => ControlFinding::Gone,
         StatusCode::NOT_FOUND => ControlFinding::NotFound,
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
-            let hints = Hints {
-                content_type: answer.content_type.as_deref(),
-                ..Hints::default()
-            };
-            let page = PageText::new(&answer.body, &hints);
+            let page = PageText::new(&answer.body, hints);
             let counts = others
                 .iter()
                 .map(|(id, other)| (*id, few(page.count(other))));

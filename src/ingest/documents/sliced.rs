@@ -6,6 +6,7 @@ use crate::{
         head_caps::{NOTE_BYTES_MAX, cap_head},
         part_caps::cut_to,
         schedule::{BodyKind, Failure, FaultKind, Repeat},
+        stamp::Stamp,
     },
     ingest::{
         Fetched,
@@ -52,6 +53,7 @@ impl Sliced {
         fetched: &Fetched,
         last: Option<Digest>,
         was_feed: bool,
+        read_at: Stamp,
     ) -> Result<Option<Self>, Failure> {
         let body = (fetched.coverage != Coverage::Delta).then(|| digest(fetched));
         if body.is_some() && body == last {
@@ -62,6 +64,8 @@ impl Sliced {
             content_language: fetched.content_language.as_deref(),
             base_url: Some(&fetched.base_url),
             resource: fetched.resource.as_deref(),
+            address: fetched.address.as_deref(),
+            read_at_us: i64::try_from(read_at.micros()).ok(),
         };
         let mut window = slice(&fetched.body, &hints).map_err(|error| match error {
             NotAFeed::Html { .. } => {
@@ -126,6 +130,24 @@ impl Sliced {
         }
     }
 
+    // Limit: a document that is cut at another place each time proves nothing about its end.
+    /// The same, as the whole feed, if it is cut short and nothing else is wrong with it: every
+    /// document of the feed is, so no longer one is to be had.
+    pub(in crate::ingest) fn always_cut(self, asked: Coverage) -> Self {
+        let is_other_damage =
+            |note: &Note| matches!(note, Note::EntryLost(_) | Note::TooManyEntries);
+        let notes = &self.window.notes;
+        let is_cut = notes.contains(&Note::Truncated) && !notes.iter().any(is_other_damage);
+        if !is_cut {
+            return self;
+        }
+        Self {
+            coverage: asked,
+            partial: Some("every document ends early; its whole entries count as the feed"),
+            ..self
+        }
+    }
+
     /// True when answers to conditional requests hide deletions here, so that only unconditional
     /// requests find them.
     pub(in crate::ingest) fn hides_deletions(&self) -> bool {
@@ -160,14 +182,20 @@ impl Sliced {
 // Limit: in a longer document an entry that only we overlook counts as missing.
 const CROSS_CHECK_BYTES_MAX: usize = 8 << 20;
 
-/// Digest that is the same for the same document. Of a resource the media type is part.
+/// Digest that is the same for the same document. Of a resource the media type is part, and an
+/// address that is not its URL.
 fn digest(fetched: &Fetched) -> Digest {
     let body = Digest::of(&fetched.body);
     if fetched.resource.is_none() {
         return body;
     }
     let media_type = fetched.content_type.as_deref().unwrap_or_default();
-    Digest::of(format!("resource\n{media_type}\n{body}").as_bytes())
+    let mut label = format!("resource\n{media_type}\n{body}");
+    if let Some(address) = &fetched.address {
+        label.push('\n');
+        label.push_str(address);
+    }
+    Digest::of(label.as_bytes())
 }
 
 /// Coverage of a document (POLLING 2.2), with the reason when it is partial. One that was cut,

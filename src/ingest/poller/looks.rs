@@ -21,8 +21,11 @@ use tokio::{
 /// Looks that wait to be taken in at most; one more reader gets the copy that there is.
 const LOOKS_MAX: usize = 256;
 
-/// Time for which a reader waits for a look at most, from its beginning.
-const LOOK_WAIT: Duration = Duration::from_millis(500);
+/// Time for which readers wait at most for a look that another one began, from its beginning.
+const SHARED_WAIT: Duration = Duration::from_millis(500);
+
+/// Time for which the reader waits at most who begins a look.
+pub const LONE_WAIT: Duration = Duration::from_secs(3);
 
 /// Microseconds for which a feed whose look is put off is not examined again.
 const QUIET_US: u64 = SECOND_US;
@@ -45,14 +48,39 @@ pub(super) struct Looks {
 struct LookNote {
     /// The look under way, which has ended when its sender has.
     under_way: Option<(watch::Receiver<()>, Instant)>,
-    /// True after a look that failed or came late: nobody waits until one succeeds in time.
-    is_unreliable: bool,
+    /// Pace of the last look.
+    pace: LookPace,
     /// Time up to which no look is due, as far as is known.
     quiet_until: Stamp,
 }
 
+/// Time that a look took, which tells who waits for the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LookPace {
+    /// It ended within [`SHARED_WAIT`], or there was none: all readers wait.
+    #[default]
+    Prompt,
+    /// It ended within [`LONE_WAIT`]: the reader waits who begins a look.
+    Slow,
+    /// It failed or took longer: nobody waits until one succeeds in time.
+    Failing,
+}
+
+impl LookPace {
+    fn of(end: &PollEnd, took: Duration) -> Self {
+        if !end.is_good() || took > LONE_WAIT {
+            Self::Failing
+        } else if took > SHARED_WAIT {
+            Self::Slow
+        } else {
+            Self::Prompt
+        }
+    }
+}
+
 impl LookNote {
-    /// The look under way, and the end of the time for which a reader waits for it.
+    /// The look under way, and the end of the time for which readers wait for it who did not begin
+    /// it.
     fn under_way(&self) -> Option<(watch::Receiver<()>, Instant)> {
         self.under_way
             .clone()
@@ -78,8 +106,7 @@ impl Looks {
     /// Notes what came of a look, before those who wait for it are told.
     pub(super) fn ended(&self, look: &WantedLook, end: &PollEnd) {
         let mut notes = lock(&self.notes);
-        notes.entry(look.feed).or_default().is_unreliable =
-            !end.is_good() || look.began.elapsed() > LOOK_WAIT;
+        notes.entry(look.feed).or_default().pace = LookPace::of(end, look.began.elapsed());
     }
 
     /// Forgets a feed that is not polled any more.
@@ -99,7 +126,7 @@ impl Poller {
         let mut notes = lock(&self.looks.notes);
         let note = notes.entry(feed).or_default();
         match note.under_way() {
-            Some((_, until)) => !note.is_unreliable && Instant::now() < until,
+            Some((_, until)) => note.pace == LookPace::Prompt && Instant::now() < until,
             None => self.is_due(note, feed, fresh_secs, now),
         }
     }
@@ -114,8 +141,8 @@ impl Poller {
         }
         let mut notes = lock(&self.looks.notes);
         let note = notes.entry(feed).or_default();
-        let (mut end, until) = match note.under_way() {
-            Some(under_way) => under_way,
+        let (mut end, until, waits) = match note.under_way() {
+            Some((end, until)) => (end, until, note.pace == LookPace::Prompt),
             None if !self.is_due(note, feed, fresh_secs, now) => return None,
             None => {
                 let (sender, end) = watch::channel(());
@@ -128,11 +155,11 @@ impl Poller {
                 if !self.looks.wanted.put(wanted) {
                     return None;
                 }
-                note.under_way = Some((end.clone(), began + LOOK_WAIT));
-                (end, began + LOOK_WAIT)
+                note.under_way = Some((end.clone(), began + SHARED_WAIT));
+                (end, began + LONE_WAIT, note.pace != LookPace::Failing)
             }
         };
-        if note.is_unreliable || Instant::now() >= until {
+        if !waits || Instant::now() >= until {
             return None;
         }
         // It ends by the end of its sender, or by the clock.

@@ -28,6 +28,9 @@ use url::Url;
 /// Seconds for which another feed must answer before it is taken for the feed itself.
 const DIFFERENT_FEED_SECS: u64 = 7 * 86_400;
 
+/// Seconds for which every document must be cut short until its whole entries count as the feed.
+const ALWAYS_CUT_SECS: u64 = 86_400;
+
 /// Results of a decision that are needed after its commit.
 struct Settled {
     polled: Polled,
@@ -169,9 +172,17 @@ impl Poll<'_> {
         );
         let document = Arc::clone(fetched);
         let was_feed = self.state.health.good_at.is_some();
+        let state = &self.state.document;
+        let is_lasting = |since| self.answered_at.secs_since(since) >= ALWAYS_CUT_SECS;
+        // A first document has no longer one before it.
+        let is_always_cut = state.body.is_none() || state.broken_since.is_some_and(is_lasting);
+        let read_at = self.answered_at;
         compute(move || {
-            let sliced = Sliced::new(&document, last_body, was_feed)?;
-            Ok(sliced.map(|sliced| {
+            let sliced = Sliced::new(&document, last_body, was_feed, read_at)?;
+            Ok(sliced.map(|mut sliced| {
+                if is_always_cut {
+                    sliced = sliced.always_cut(document.coverage);
+                }
                 let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &document);
                 if repeat == Repeat::Unchanged {
                     sliced.previous = repeat;
@@ -195,6 +206,7 @@ impl Poll<'_> {
             deletions: Some(self.feed.deletions),
             public_url: self.feed.public_url().map(Url::to_string),
             resource: fetched.resource.clone(),
+            address: fetched.address.clone(),
             is_reread: self.wants_document,
         };
         compute(move || {

@@ -14,7 +14,8 @@ use crate::{
     ingest::{
         Fetched,
         documents::{
-            Import, Sliced, deflate, give_up_old_walk, keys_of, opened, strong_of, unread,
+            Import, Sliced, deflate, give_up_old_walk, is_damaged, keys_of, opened, strong_of,
+            unread,
         },
     },
     store::{Archives, Commit, StoreError},
@@ -133,7 +134,7 @@ impl Poll<'_> {
         // A first walk proves nothing by its silence, whether the document is of several feeds or
         // not.
         let seen = WalkedDocument {
-            damaged: sliced.coverage.is_partial(),
+            damaged: sliced.coverage.is_partial() || is_damaged(&sliced.window),
             ..page.as_walked(fetched.body.len(), &sliced.window.metadata)
         };
         let rules = feed.archive_rules();

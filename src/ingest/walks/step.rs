@@ -5,7 +5,7 @@ use crate::feed::{
     archive::{ArchiveWalk, WalkStep},
     schedule::{Failure, FaultKind, Plan},
 };
-use crate::ingest::documents::give_up_old_walk;
+use crate::{ingest::documents::give_up_old_walk, layers::RedirectAllowance};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -23,10 +23,12 @@ impl ArchiveReader<'_> {
     /// Goes one step on: at most one request. `None` when `stop` came before there was anything to
     /// keep.
     pub async fn go_on(self, walk: ArchiveWalk, stop: &CancellationToken) -> Option<Stepped> {
-        let before = walk.token();
-        match self.try_step(walk, stop).await {
+        let mut before = walk.token();
+        let mut sent = 0;
+        match self.try_step(walk, stop, &mut sent).await {
             Ok(stepped) => stepped,
             Err(failure) => {
+                before.count_requests(sent);
                 let name = &self.feed.name;
                 warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {failure}");
                 let is_full = matches!(failure.kind, FaultKind::Quota { .. });
@@ -44,10 +46,12 @@ impl ArchiveReader<'_> {
         }
     }
 
+    /// The step, and how many requests it has sent.
     async fn try_step(
         &self,
         mut walk: ArchiveWalk,
         stop: &CancellationToken,
+        sent: &mut u32,
     ) -> Result<Option<Stepped>, Failure> {
         let (feed, store) = (self.feed, &self.context.store);
         if !walk.is_of(&feed.bare_url()) {
@@ -63,6 +67,11 @@ impl ArchiveReader<'_> {
             let staged = store.staged(feed.no).await?;
             walk = staged.recalled().unwrap_or(walk);
         }
+        let rules = self.rules(&walk);
+        if walk.end_at_limit(&rules) {
+            // The limit is lower than when the walk began.
+            store.stage(feed.no, walk.token(), None).await?;
+        }
         let mut host_pause = None;
         let was_done = walk.is_done();
         if let WalkStep::Fetch(url) = walk.next(self.context.now()) {
@@ -71,11 +80,15 @@ impl ArchiveReader<'_> {
                 conditional: false,
             };
             let subscribers = self.context.subscribers(feed).await;
-            let upstream = self.upstream.at_own_pace();
+            // Each redirect is a request as well; the first request is none.
+            let redirects = RedirectAllowance::of(walk.requests_left(&rules).saturating_sub(1));
+            let upstream = self.upstream.at_own_pace().redirected_within(&redirects);
             let reply = tokio::select! {
                 reply = upstream.fetch(feed, &plan, self.state, subscribers) => reply,
                 () = stop.cancelled() => return Ok(None),
             };
+            *sent = 1 + redirects.followed();
+            walk.count_requests(redirects.followed());
             let (page, pause) = self.take_page(&mut walk, &url, reply).await?;
             host_pause = pause;
             store.stage(feed.no, walk.token(), page).await?;

@@ -84,6 +84,45 @@ fn another_address_of_the_document_gives_way_and_other_hubs_stay() {
 }
 
 #[test]
+fn a_word_that_the_feed_has_moved_is_taken_out_unless_it_leads_to_us() {
+    let head = "<rss xmlns:i='http://www.itunes.com/dtds/podcast-1.0.dtd'><channel>";
+    let item = "<item><guid>1</guid><i:new-feed-url>http://evil.example/</i:new-feed-url></item>";
+    let tail = format!("<title>t</title>{item}</channel></rss>");
+    let check = |said: &str, stays: bool| {
+        let kept = if stays { said } else { "" };
+        let expect = format!("{head}{RSS_LINKS}<i:x/>{kept}{tail}");
+        let document = format!("{head}<i:x/>{said}{tail}");
+        let out = rewritten(document, LegacySyntax::Rss);
+        assert_eq!(out.as_deref(), Some(&*expect), "{said}");
+    };
+    for away in [
+        "<i:new-feed-url>http://evil.example/</i:new-feed-url>",
+        "<i:NEW-Feed-Url>\n http://evil.example/ </i:NEW-Feed-Url>",
+        "<new-feed-url><![CDATA[https://evil.example/f]]></new-feed-url>",
+        "<redirect><newLocation>http://evil.example/</newLocation></redirect>",
+        "<i:new-feed-url>http://b.example.evil.example/</i:new-feed-url>",
+        "<i:new-feed-url>http://b.example@evil.example/</i:new-feed-url>",
+        "<i:new-feed-url>http://b.example:81/f</i:new-feed-url>",
+        "<i:new-feed-url>http&#58;//b.example/f</i:new-feed-url>",
+        "<i:new-feed-url/>",
+    ] {
+        check(away, false);
+    }
+    for here in [
+        "<i:new-feed-url>http://b.example/f?a=1&amp;b=2</i:new-feed-url>",
+        "<i:new-feed-url><![CDATA[https://B.example./feeds/blog.rss]]></i:new-feed-url>",
+    ] {
+        check(here, true);
+    }
+    // The same in other spellings of `self`.
+    let document = format!(
+        "{head}<a:link xmlns:a='http://www.w3.org/2005/Atom' rel=' Self ' href='/old'/>{tail}"
+    );
+    let out = rewritten(document, LegacySyntax::Rss);
+    assert_eq!(out, Some(format!("{head}{RSS_LINKS}{tail}")));
+}
+
+#[test]
 fn a_document_without_a_place_for_links_stays_as_it_is() {
     for document in [
         "",

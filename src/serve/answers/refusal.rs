@@ -39,6 +39,10 @@ pub(crate) struct Refusal {
 /// Seconds that a consumer waits before it tries again while a feed is not served yet, at least and
 /// at most.
 const NOT_READY_SECS: RangeInclusive<u64> = 5..=3600;
+
+/// Seconds after which a feed of another node may be asked for again: nodes are reloaded one after the
+/// other.
+const ELSEWHERE_SECS: u64 = 30;
 /// Seconds that a consumer waits before it tries again when we are too busy.
 const BUSY_SECS: u64 = 5;
 
@@ -143,6 +147,13 @@ impl Refusal {
         let text = "this server cannot read how it is to serve this feed. The fault is on this server, and the operator can see it. \
                     Try again after the time in Retry-After";
         Self::for_now(text, *NOT_READY_SECS.end())
+    }
+
+    /// 503: a feed that another node serves, or that this one will serve once the one that works does.
+    pub(crate) fn elsewhere() -> Self {
+        let text = "this node does not serve this feed yet, and another one does or will soon. \
+                    Try again after the time in Retry-After";
+        Self::for_now(text, ELSEWHERE_SECS)
     }
 
     /// 410: a resource that its publisher has deleted.

@@ -112,12 +112,16 @@ impl<'a> AdmittedRequest<'a> {
         accept::coding_for(self.request)
     }
 
-    /// The feed that the caller was admitted to by its name; 410 for one that was served.
+    /// The feed that the caller was admitted to by its name; 410 for one that was served, and 503 for
+    /// one that other nodes serve.
     pub(crate) fn feed(&self, name: &str) -> Result<AdmittedFeed, Refusal> {
         if let Some(feed) = self.caller.feed {
             return Ok(feed);
         }
         let catalog = self.context.gate.catalog.snapshot();
+        if catalog.beside_worker().has(name) {
+            return Err(Refusal::elsewhere());
+        }
         if catalog.withdrawn(name).is_some() {
             if catalog.registry().contains(name) {
                 return Err(Refusal::unread_entry());

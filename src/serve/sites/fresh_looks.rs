@@ -28,7 +28,7 @@ pub trait FreshLooks: Send + Sync {
     fn is_wanted(&self, feed: FeedNo, fresh_secs: u64) -> bool;
 
     /// Has the origin asked, once for all readers, if the copy is older than `fresh_secs`. What is
-    /// returned ends when the copy is as fresh as it becomes within half a second; `None` when a
+    /// returned ends when the copy is as fresh as it becomes within three seconds; `None` when a
     /// reader does not wait.
     fn look(&self, feed: FeedNo, fresh_secs: u64) -> Option<BoxFuture<'static, ()>>;
 }
@@ -47,7 +47,7 @@ mod tests {
                 ..SiteSettings::new(Url::parse(origin).unwrap())
             };
             let (public, mut feeds) = (Url::parse("http://blog.example/").unwrap(), Vec::new());
-            SiteSettings::join(&[site], 0, &["/feed.xml".to_owned()], &public, &mut feeds);
+            SiteSettings::join(&[site], 0, &["/feed.xml".into()], &public, &mut feeds);
             assert_eq!(fresh_secs(&feeds[0]), expect, "{origin}");
         };
         check("http://127.0.0.1:8081", None, 60);

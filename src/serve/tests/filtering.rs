@@ -7,7 +7,7 @@ use super::{
     holding::Held,
     rig::{ROOT, Site, atom_ids, ids, leaf},
 };
-use crate::readers::testing::{add, delete, edit, id};
+use crate::readers::testing::{add, delete, edit, id, revive};
 
 #[tokio::test(start_paused = true)]
 async fn a_filter_shows_a_part_of_the_feed_in_its_order_with_its_total() {
@@ -134,6 +134,49 @@ async fn what_leaves_a_view_is_a_deletion_there_with_its_reason() {
             .text()
             .contains("<entry")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletions_alone_are_listed_without_edits_and_a_mirror_of_them_converges() {
+    let site = Site::of(1..=6).await;
+    let mut mirror = std::collections::BTreeSet::new();
+    let mut cursor = String::new();
+    let steps = [
+        vec![edit(1, "edited"), delete(2), delete(3)],
+        vec![edit(4, "edited"), revive(2)],
+        // The edit moves the post on; a mirror that slept learns that it is back all the same.
+        vec![edit(2, "edited"), edit(1, "again"), delete(4)],
+        vec![edit(5, "edited"), edit(6, "edited")],
+    ];
+    let mut told = Vec::new();
+    for (at, step) in steps.into_iter().enumerate() {
+        site.rig.change(step).await;
+        if at == 1 {
+            continue;
+        }
+        let query = format!("deleted=only&since=cursor:{cursor}&timeout=0");
+        let page = site.page(&query).await;
+        for item in page["items"].as_array().unwrap() {
+            let id = item["id"].as_str().unwrap().to_owned();
+            told.push(id.clone());
+            match item["reason"].as_str() {
+                Some("left-view") => mirror.remove(&id),
+                _ => mirror.insert(id),
+            };
+        }
+        cursor = page["last_cursor"].as_str().unwrap().to_owned();
+    }
+    assert_eq!(told, [id(2), id(3), id(2), id(4)]);
+    assert_eq!(mirror, [id(3), id(4)].into());
+    let whole = site.page("deleted=only&order=created").await;
+    assert_eq!(ids(&whole), [id(3), id(4)]);
+    // Edits wake nobody who waits for deletions.
+    let held = Held::ask(&site, &format!("deleted=only&since=cursor:{cursor}")).await;
+    site.rig.change(vec![edit(6, "once more")]).await;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    assert!(held.is_held(), "an edit is no deletion");
+    site.rig.change(vec![delete(6)]).await;
+    assert_eq!(held.ended_after_secs().await, (vec![id(6)], 5.0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -442,6 +442,26 @@ impl NodeKeeper {
                     let _ = answer.send(roster::status(&database, &seat).await);
                 });
             }
+            NodeRequest::Differ(differences) => {
+                *lock(&self.seat.differences) = Some(differences);
+            }
+            NodeRequest::ReadWithdrawn(answer) => {
+                tokio::spawn(async move {
+                    let read = |database: &Database| database.read(roster::withdrawn);
+                    let _ = answer.send(database.run(read).await);
+                });
+            }
+            NodeRequest::WriteWithdrawn(withdrawn, answer) => {
+                tokio::spawn(async move {
+                    let write = move |database: &Database| {
+                        database.write(|writing| {
+                            roster::put_withdrawn(writing, &withdrawn);
+                            Ok(())
+                        })
+                    };
+                    let _ = answer.send(database.run(write).await);
+                });
+            }
             NodeRequest::ReadSealed(name, answer) => {
                 tokio::spawn(async move {
                     let read = move |database: &Database| {

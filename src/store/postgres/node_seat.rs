@@ -7,7 +7,7 @@ use crate::{
         stamp::Stamp,
     },
     locks::lock,
-    store::{Duty, NodeFace},
+    store::{Duty, NodeDifferences, NodeFace},
 };
 use std::{
     collections::{BTreeSet, HashMap},
@@ -31,6 +31,8 @@ pub(super) struct NodeSeat {
     duty: watch::Sender<Duty>,
     /// The face with which it was introduced.
     pub(super) face: Mutex<Option<NodeFace>>,
+    /// The differences of its configuration.
+    pub(super) differences: Mutex<Option<NodeDifferences>>,
     /// Milliseconds from a commit of another process to its arrival here.
     pub(super) wake_lag_ms: Mutex<Option<u64>>,
     heads: Mutex<HashMap<FeedNo, KnownHead>>,
@@ -103,6 +105,7 @@ impl NodeSeat {
             is_woken,
             duty,
             face: Mutex::default(),
+            differences: Mutex::default(),
             wake_lag_ms: Mutex::default(),
             heads: Mutex::default(),
             to_tell: Mutex::default(),

@@ -8,10 +8,11 @@ use crate::store::StoreError;
 
 /// The migrations, the first one first. One that was released is never changed. One that does more
 /// than add raises `oldest_schema` to its own number, so that no older everfeed runs beside.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
 ];
 
 /// The number of the schema that this everfeed reads and writes.

@@ -211,7 +211,7 @@ async fn tables_of_others_and_of_newer_everfeeds_are_refused() {
     check_refused(&database, "newer everfeed");
     execute(
         &database,
-        "UPDATE meta SET number = 3 WHERE name = 'schema'",
+        "UPDATE meta SET number = 4 WHERE name = 'schema'",
     );
     drop(open(&database, clock()).unwrap());
     execute(&database, "ALTER TABLE meta RENAME COLUMN number TO count");
@@ -225,7 +225,8 @@ async fn a_migration_that_meets_a_change_crosswise_is_begun_again() {
     drop(open(&database, clock()).unwrap());
     // Tables of before the last migration.
     server.ask(
-        "DROP TABLE sealed; DELETE FROM meta WHERE name = 'sealed'; \
+        "DROP TABLE sealed; ALTER TABLE nodes DROP COLUMN differences; \
+         DELETE FROM meta WHERE name IN ('sealed', 'withdrawn', 'root'); \
          UPDATE meta SET number = 2 WHERE name = 'schema'",
     );
     let held = database.clone();
@@ -247,7 +248,7 @@ async fn a_migration_that_meets_a_change_crosswise_is_begun_again() {
     store.register("blog", NAMESPACE).await.unwrap();
     assert_eq!(
         server.ask("SELECT number FROM meta WHERE name = 'schema'"),
-        "3"
+        "4"
     );
 }
 

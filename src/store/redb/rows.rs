@@ -214,7 +214,7 @@ pub(super) fn host_pauses(
     let mut pauses = Vec::new();
     for row in hosts.range::<&str>((after, Bound::Unbounded))?.take(max) {
         let (host, pause) = row?;
-        pauses.push((host.value().to_owned(), pause_of(pause.value())));
+        pauses.push((host.value().to_owned(), pause_of(pause.value())?));
     }
     Ok(pauses)
 }

@@ -299,11 +299,14 @@ pub(super) fn pause_value(pause: Pause) -> [u8; PAUSE_BYTES] {
 
 /// A pause as it is stored. One of an earlier store, of a whole host and without its beginning, meets
 /// no authority and runs out.
-pub(super) fn pause_of(value: &[u8]) -> Pause {
-    Pause {
-        since: stamp_of(&value[..value.len().min(8)]),
-        until: stamp_of(value),
+pub(super) fn pause_of(value: &[u8]) -> Result<Pause, StoreError> {
+    if !matches!(value.len(), 8 | PAUSE_BYTES) {
+        return Err(damaged(format!("a pause holds {} bytes", value.len())));
     }
+    Ok(Pause {
+        since: stamp_of(&value[..8]),
+        until: stamp_of(value),
+    })
 }
 
 pub(super) fn published_key(feed: FeedNo, listed: Moment, created: Stamp) -> PublishedKey {

@@ -18,8 +18,8 @@ use super::{
         GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS,
         POLLS, POSITIONS, PUBLISHED, REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
         SnapshotRows, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES,
-        feed_key, feed_of, holding_key, id_key, item_id_of, listed_of, snapshot_table, stamp_key,
-        stamp_of, subscription_key, subscription_of, term_of,
+        feed_key, feed_of, holding_key, id_key, item_id_of, listed_of, pause_of, snapshot_table,
+        stamp_key, stamp_of, subscription_key, subscription_of, term_of,
     },
     word_index::{Segment, postings},
     writer::{CLOCK_KEY, CONTENT_KEY},
@@ -79,6 +79,8 @@ pub struct VerifyReport {
     pub doubt: Option<&'static str>,
     /// The words for a store behind the mark beside it: a later state of it was served.
     pub behind: Option<String>,
+    /// True if the file can be opened, so that `everfeed serve` serves what of it can be read.
+    pub opens: bool,
 }
 
 /// The values of one kind.
@@ -173,7 +175,7 @@ fn values(path: &Path, report: &mut VerifyReport) -> Result<(), StoreError> {
         opened => opened?,
     };
     match sheltered(|| check_schema(path, &database)) {
-        Ok(()) => {}
+        Ok(()) => report.opens = true,
         // Of another schema, and sound as far as that can be told.
         Err(error @ StoreError::Schema(_)) if report.is_sound() => return Err(error),
         Err(error) => report.fault(bare(&error)),
@@ -290,7 +292,9 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.values::<GroupPost, _>(GROUP_POSTS, "posts of groups");
     table.numbers(HOLDINGS, "items in groups", 10);
     table.numbers(MEMBERSHIPS, "members of groups", 0);
-    table.numbers(HOSTS, "pauses of hosts", 8);
+    table.read(HOSTS, "pauses of hosts", |_, value| {
+        pause_of(value).map(drop)
+    });
 }
 
 /// The tables of a snapshot, read one by one into a report.

@@ -784,6 +784,19 @@ fn samples() -> Vec<Sample> {
         },
         ..walk.clone()
     };
+    let guessing = ArchiveWalk {
+        counts: WalkCounts {
+            last: 2,
+            requests: 17,
+            guesses: 10,
+            ..walk.counts.clone()
+        },
+        findings: WalkFindings {
+            lacks: Some(PartialReason::UnlinkedPages),
+            ..walk.findings.clone()
+        },
+        ..walk.clone()
+    };
     let page = StagedPage {
         no: 5,
         address: PageAddress {
@@ -994,6 +1007,7 @@ fn samples() -> Vec<Sample> {
         sample("agreeing", agreeing_polls()),
         sample("full", walk),
         sample("ending", ending),
+        sample("guessing", guessing),
         sample("part", proven.new_part(FeedNo(9))),
         sample("proven", proven),
         sample("fenced", fenced),

@@ -24,7 +24,7 @@ stored_structs! {
     ArchiveWalk {
         started_at, feed, ways, phase, next_at, before, counts, findings, retry; but trail
     }
-    WalkCounts { pages, on_way, barren, bytes, base, kept, way_from, backs, total, last }
+    WalkCounts { pages, on_way, barren, bytes, base, kept, way_from, backs, total, last, requests, guesses }
     WalkFindings {
         named, fits, doubtful, damaged, held_whole, marked, flaw, lacks, holes, proof,
     }

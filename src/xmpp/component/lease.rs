@@ -1,7 +1,10 @@
 //! The lease of an address: how long it lasts, when the address is asked if it is there, when it
 //! ends; not how it is stored.
 
-use crate::feed::stamp::Stamp;
+use crate::{
+    clock::{ClockLook, LeaseWatch},
+    feed::stamp::Stamp,
+};
 use jid::Jid;
 
 /// Seconds of the lease of an address with a resource, which is asked before its end if it is
@@ -41,12 +44,15 @@ pub(super) struct AddressLease {
     pub(super) until: Stamp,
     /// Looks at it since it is about to end.
     looks: u32,
+    watch: LeaseWatch,
 }
 
 /// A look at all leases.
 #[derive(Debug)]
 pub(super) struct LeaseLook {
     now: Stamp,
+    /// The time by which a lease may end.
+    settled: Stamp,
     has_stream: bool,
     was_away: bool,
 }
@@ -63,9 +69,11 @@ pub(super) enum LeaseStep {
 
 impl LeaseLook {
     /// A look at this time; `last` is that of the last one while there was a stream.
-    pub(super) fn new(now: Stamp, has_stream: bool, last: Option<Stamp>) -> Self {
+    pub(super) fn new(clock: ClockLook, has_stream: bool, last: Option<Stamp>) -> Self {
+        let now = Stamp::from_micros(clock.now_us);
         Self {
             now,
+            settled: Stamp::from_micros(clock.settled_us),
             has_stream,
             was_away: last.is_none_or(|at| now.secs_since(at) > OUTAGE_SECS),
         }
@@ -75,7 +83,11 @@ impl LeaseLook {
 impl AddressLease {
     /// A lease that ends then.
     pub(super) fn until(until: Stamp) -> Self {
-        Self { until, looks: 0 }
+        Self {
+            until,
+            looks: 0,
+            watch: LeaseWatch::default(),
+        }
     }
 
     // Decides: How long does a subscription over XMPP last?
@@ -83,7 +95,12 @@ impl AddressLease {
     /// none ends: nobody could be asked, or ask.
     pub(super) fn look(&mut self, jid: &Jid, is_seen: bool, look: &LeaseLook) -> LeaseStep {
         let secs = lease_secs(jid);
-        let left = self.until.secs_since(look.now);
+        if is_seen {
+            self.watch.restart();
+        }
+        let (until_us, now_us) = (self.until.micros(), look.now.micros());
+        let end = Stamp::from_micros(self.watch.end_us(until_us, secs, now_us));
+        let left = end.secs_since(look.now);
         if is_seen && left < secs - secs / RENEWED_PART {
             *self = Self::until(look.now.plus_secs(secs));
             return LeaseStep::Renewed;
@@ -98,7 +115,7 @@ impl AddressLease {
         }
         let looks = self.looks;
         self.looks = looks.saturating_add(1);
-        if left == 0 && looks >= LOOKS_MAX {
+        if end <= look.settled && looks >= LOOKS_MAX {
             LeaseStep::Over
         } else if jid.is_full() && looks.is_multiple_of(LOOKS_PER_QUESTION) {
             LeaseStep::Asked
@@ -119,8 +136,17 @@ mod tests {
         let jid = Jid::new(jid).unwrap();
         let mut lease = AddressLease::until(START);
         let at = (0..looks).map(|look| START.plus_secs(look * LOOK_SECS));
-        at.map(|now| lease.look(&jid, false, &LeaseLook::new(now, true, last(now))))
+        at.map(|now| lease.look(&jid, false, &LeaseLook::new(right(now), true, last(now))))
             .collect()
+    }
+
+    /// A look at a clock that was always right.
+    fn right(now: Stamp) -> ClockLook {
+        let now_us = now.micros();
+        ClockLook {
+            now_us,
+            settled_us: now_us - 600_000_000,
+        }
     }
 
     fn just_before(now: Stamp) -> Option<Stamp> {
@@ -151,7 +177,7 @@ mod tests {
         let mut lease = AddressLease::until(START);
         for look in 0..200 {
             let now = START.plus_secs(look * LOOK_SECS);
-            let look = LeaseLook::new(now, false, just_before(now));
+            let look = LeaseLook::new(right(now), false, just_before(now));
             assert_eq!(lease.look(&jid, false, &look), LeaseStep::Stays);
         }
     }
@@ -162,10 +188,50 @@ mod tests {
         let mut lease = AddressLease::until(START.plus_secs(BARE_LEASE_SECS));
         let mut seen_after = |secs| {
             let now = START.plus_secs(secs);
-            lease.look(&jid, true, &LeaseLook::new(now, true, just_before(now)))
+            lease.look(
+                &jid,
+                true,
+                &LeaseLook::new(right(now), true, just_before(now)),
+            )
         };
         assert_eq!(seen_after(3_600), LeaseStep::Stays);
         assert_eq!(seen_after(86_401), LeaseStep::Renewed);
         assert_eq!(seen_after(86_461), LeaseStep::Stays);
+    }
+
+    #[test]
+    fn a_clock_that_is_a_year_ahead_ends_no_lease_until_it_was_so_for_ten_minutes() {
+        const YEAR_SECS: u64 = 365 * 86_400;
+        let jid = Jid::new("ann@example.org").unwrap();
+        let mut lease = AddressLease::until(START.plus_secs(60));
+        // Its hour is over in any way, and only the end is to come.
+        let steps = |lease: &mut AddressLease, ahead_secs: u64| {
+            let look = |_| {
+                let clock = ClockLook {
+                    now_us: START.plus_secs(ahead_secs).micros(),
+                    settled_us: START.micros(),
+                };
+                let now = Stamp::from_micros(clock.now_us);
+                lease.look(&jid, false, &LeaseLook::new(clock, true, just_before(now)))
+            };
+            (0..100).map(look).collect::<Vec<_>>()
+        };
+        assert_eq!(steps(&mut lease, YEAR_SECS), [LeaseStep::Stays; 100]);
+        assert_eq!(steps(&mut lease, 0), [LeaseStep::Stays; 100]);
+        let late = right(START.plus_secs(YEAR_SECS));
+        let now = Stamp::from_micros(late.now_us);
+        let look = LeaseLook::new(late, true, just_before(now));
+        assert_eq!(lease.look(&jid, false, &look), LeaseStep::Over);
+    }
+
+    #[test]
+    fn a_clock_that_is_a_year_behind_renews_no_lease_into_the_past() {
+        let jid = Jid::new("ann@example.org").unwrap();
+        let until = START.plus_secs(BARE_LEASE_SECS / 2);
+        let mut lease = AddressLease::until(until);
+        let behind = Stamp::from_secs(START.secs() - 365 * 86_400);
+        let look = LeaseLook::new(right(behind), true, just_before(behind));
+        assert_eq!(lease.look(&jid, true, &look), LeaseStep::Stays);
+        assert_eq!(lease.until, until);
     }
 }

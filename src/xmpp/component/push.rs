@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     catalog::{CatalogSnapshot, ReadGate},
-    clock::Clock,
+    clock::{Clock, SettledClock},
     feed::{
         filter::Filter,
         order::Order,
@@ -56,6 +56,8 @@ pub(super) struct Pusher {
     pub(super) gate: ReadGate,
     pub(super) notify: Arc<Notify>,
     pub(super) clock: Arc<dyn Clock>,
+    /// The same, for leases.
+    pub(super) settled: SettledClock,
     pub(super) metrics: Metrics,
     pub(super) outbox: watch::Receiver<Option<Outbox>>,
     /// Number of messages so far, and chance: together their ids.
@@ -253,9 +255,9 @@ impl Pusher {
 
     /// Ends what is over, which is told, and asks addresses whether they are there.
     async fn keep_leases(&self) {
-        let now = Stamp::from_micros(self.clock.now_us());
+        let clock = self.settled.look();
         let has_stream = self.outbox.borrow().is_some();
-        let leases = self.subscribers.keep_leases(now, has_stream).await;
+        let leases = self.subscribers.keep_leases(clock, has_stream).await;
         for subscriber in &leases.over {
             // Where the stream has ended meanwhile, the address is asked again by the next.
             if self.tell(subscriber, notice::ended).await.is_ok() {

@@ -31,10 +31,14 @@ const PONG_SECS: u64 = 15;
 const WRITE_SECS: u64 = 30;
 /// Seconds for the last words.
 const FAREWELL_SECS: u64 = 2;
-/// Stanzas that wait to be answered, answers and pushes that wait to be written, at most each.
+/// Stanzas that wait to be answered, refusals, answers and pushes that wait to be written, at most
+/// each.
 const QUEUE_STANZAS: usize = 64;
+const QUEUE_REFUSALS: usize = 64;
 const QUEUE_ANSWERS: usize = 64;
 const QUEUE_PUSHES: usize = 256;
+/// Lines that are written at most before somebody is told that they are.
+const LINES_AT_ONCE_MAX: usize = 32;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 16 << 10;
 
@@ -90,9 +94,11 @@ pub(super) struct Line {
     written: Option<oneshot::Sender<()>>,
 }
 
-/// The way to the server, as long as its stream lasts. Answers go before pushes.
+/// The way to the server, as long as its stream lasts. Refusals, which are small, go before answers,
+/// and answers before pushes; each has its turn (see [`Lines::at_hand`]).
 #[derive(Clone, Debug)]
 pub(super) struct Outbox {
+    refusals: mpsc::Sender<Line>,
     answers: mpsc::Sender<Line>,
     pushes: mpsc::Sender<Line>,
 }
@@ -102,6 +108,16 @@ pub(super) struct Outbox {
 pub(super) struct StreamGone;
 
 impl Outbox {
+    /// Hands the refusal of a request to the stream: it waits behind no answer.
+    pub(super) async fn refuse(&self, stanza: &Element) -> Result<(), StreamGone> {
+        let bytes = stanza.written(ns::COMPONENT);
+        let line = Line {
+            bytes,
+            written: None,
+        };
+        self.refusals.send(line).await.map_err(|_| StreamGone)
+    }
+
     /// Hands an answer, or a question of ours, to the stream.
     pub(super) async fn answer(&self, stanza: &Element) -> Result<(), StreamGone> {
         let bytes = stanza.written(ns::COMPONENT);
@@ -110,6 +126,20 @@ impl Outbox {
             written: None,
         };
         self.answers.send(line).await.map_err(|_| StreamGone)
+    }
+
+    /// Hands an answer to the stream, and waits until it is written; its bytes.
+    pub(super) async fn answer_written(&self, stanza: &Element) -> Result<usize, StreamGone> {
+        let bytes = stanza.written(ns::COMPONENT);
+        let len = bytes.len();
+        let (written, done) = oneshot::channel();
+        let line = Line {
+            bytes,
+            written: Some(written),
+        };
+        self.answers.send(line).await.map_err(|_| StreamGone)?;
+        done.await.map_err(|_| StreamGone)?;
+        Ok(len)
     }
 
     /// Hands a push to the stream; it waits while too many are before it.
@@ -146,6 +176,7 @@ pub(super) struct Stream {
     writer: BufWriter<WriteHalf<AnyConnection>>,
     jid: String,
     incoming: mpsc::Sender<Frame>,
+    refusals: mpsc::Receiver<Line>,
     answers: mpsc::Receiver<Line>,
     pushes: mpsc::Receiver<Line>,
     pings: mpsc::Sender<Line>,
@@ -161,6 +192,7 @@ pub(super) async fn open(
     let opened = timeout(Duration::from_secs(HANDSHAKE_SECS), opening).await;
     let (reader, writer) = opened.unwrap_or(Err(StreamEnd::NoHandshake))?;
     let (sender, incoming) = mpsc::channel(QUEUE_STANZAS);
+    let (refusals, refusals_taken) = mpsc::channel(QUEUE_REFUSALS);
     let (answers, answers_taken) = mpsc::channel(QUEUE_ANSWERS);
     let (pushes, pushes_taken) = mpsc::channel(QUEUE_PUSHES);
     Ok(OpenStream {
@@ -169,11 +201,16 @@ pub(super) async fn open(
             writer: BufWriter::new(writer),
             jid: jid.to_owned(),
             incoming: sender,
+            refusals: refusals_taken,
             answers: answers_taken,
             pushes: pushes_taken,
             pings: answers.clone(),
         },
-        outbox: Outbox { answers, pushes },
+        outbox: Outbox {
+            refusals,
+            answers,
+            pushes,
+        },
         incoming,
     })
 }
@@ -291,11 +328,17 @@ impl Stream {
             writer,
             jid,
             incoming,
+            refusals,
             answers,
             pushes,
             pings,
         } = self;
-        let lines = Lines { answers, pushes };
+        let lines = Lines {
+            refusals,
+            answers,
+            pushes,
+            turn: 0,
+        };
         tokio::select! {
             end = read(reader, &jid, incoming, pings) => end,
             end = write(writer, lines, stop) => end,
@@ -350,15 +393,29 @@ pub(super) fn ping(from: &str, to: &str, id: &str) -> Element {
 
 /// The lines to write.
 struct Lines {
+    refusals: mpsc::Receiver<Line>,
     answers: mpsc::Receiver<Line>,
     pushes: mpsc::Receiver<Line>,
+    /// Lines so far, up to [`TURNS`].
+    turn: u8,
 }
 
+/// Lines after which answers, and pushes, have come first once.
+const TURNS: u8 = 8;
+
 impl Lines {
-    /// The next line that is there already.
+    // Decides: Which line is written next to the server of XMPP?
+    /// The next line that is there already. Of each eight lines an answer is first once, and a push
+    /// is first once, so that no flood of the others holds them back.
     fn at_hand(&mut self) -> Option<Line> {
-        let answer = self.answers.try_recv().ok();
-        answer.or_else(|| self.pushes.try_recv().ok())
+        self.turn = (self.turn + 1) % TURNS;
+        let mut queues = [&mut self.refusals, &mut self.answers, &mut self.pushes];
+        match self.turn {
+            0 => queues.rotate_left(1),
+            1 => queues.reverse(),
+            _ => {}
+        }
+        queues.into_iter().find_map(|queue| queue.try_recv().ok())
     }
 }
 
@@ -375,6 +432,7 @@ async fn write(
                 let _ = timeout(Duration::from_secs(FAREWELL_SECS), farewell).await;
                 return StreamEnd::Stopped;
             }
+            Some(line) = lines.refusals.recv() => line,
             Some(line) = lines.answers.recv() => line,
             Some(line) = lines.pushes.recv() => line,
         };
@@ -384,7 +442,8 @@ async fn write(
     }
 }
 
-/// Writes a line and all that wait behind it, and then tells who waits for that.
+/// Writes a line and those that wait behind it, up to [`LINES_AT_ONCE_MAX`], and then tells who waits
+/// for that.
 async fn write_lines(
     writer: &mut BufWriter<WriteHalf<AnyConnection>>,
     lines: &mut Lines,
@@ -393,11 +452,13 @@ async fn write_lines(
     let within = Duration::from_secs(WRITE_SECS);
     let mut waiting = Vec::new();
     let mut next = Some(first);
+    let mut left = LINES_AT_ONCE_MAX;
     while let Some(line) = next {
         let written = timeout(within, writer.write_all(&line.bytes)).await;
         written.map_err(|_| StreamEnd::Stuck)?.map_err(broken)?;
         waiting.extend(line.written);
-        next = lines.at_hand();
+        left -= 1;
+        next = if left > 0 { lines.at_hand() } else { None };
     }
     let flushed = timeout(within, writer.flush()).await;
     flushed.map_err(|_| StreamEnd::Stuck)?.map_err(broken)?;

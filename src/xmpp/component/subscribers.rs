@@ -9,8 +9,10 @@ use super::{
     stanza_error::StanzaError,
 };
 use crate::{
+    clock::ClockLook,
     feed::{filter::Filter, order::Order, record::FeedNo, stamp::Stamp, view::View},
     locks::lock,
+    registrable_domain::registrable_domain,
     render::Representation,
     store::{
         Store, StoreError, Subscription, SubscriptionNo, listing,
@@ -89,7 +91,7 @@ struct Table {
     new_of: HashSet<FeedNo>,
     /// Subscriptions that the operator wants tried.
     retried: Vec<SubscriptionNo>,
-    /// Subscriptions of addresses at each domain.
+    /// Subscriptions of addresses at each registered domain and its subdomains.
     by_domain: HashMap<String, HashSet<SubscriptionNo>>,
     /// Bare addresses that asked for something.
     seen: HashSet<String>,
@@ -113,7 +115,7 @@ impl Table {
         self.by_key.insert(key_of(&subscriber), Some(no));
         let bare = subscriber.jid.to_bare().to_string();
         self.by_bare.entry(bare).or_default().insert(no);
-        let domain = subscriber.jid.domain().to_string();
+        let domain = registrable_domain(subscriber.jid.domain().as_str());
         self.by_domain.entry(domain).or_default().insert(no);
         self.by_feed.entry(subscriber.feed).or_default().insert(no);
         self.new_of.insert(subscriber.feed);
@@ -125,7 +127,7 @@ impl Table {
         self.by_key.remove(&key_of(&subscriber));
         let bare = subscriber.jid.to_bare().to_string();
         take_out(&mut self.by_bare, &bare, no);
-        let domain = subscriber.jid.domain().to_string();
+        let domain = registrable_domain(subscriber.jid.domain().as_str());
         take_out(&mut self.by_domain, &domain, no);
         take_out(&mut self.by_feed, &subscriber.feed, no);
         Some(subscriber)
@@ -235,7 +237,8 @@ impl Subscribers {
             }
             let bare = wish.jid.to_bare().to_string();
             let of_bare = table.by_bare.get(&bare).map_or(0, HashSet::len);
-            let of_domain = table.by_domain.get(wish.jid.domain().as_str());
+            let of_domain = registrable_domain(wish.jid.domain().as_str());
+            let of_domain = table.by_domain.get(&of_domain);
             let of_domain = of_domain.map_or(0, HashSet::len);
             if of_bare >= self.room.per_jid_max
                 || of_domain >= self.room.per_domain_max
@@ -343,11 +346,20 @@ impl Subscribers {
         found
     }
 
-    /// The subscriptions of addresses at a domain.
+    /// The subscriptions of addresses at a domain, without those at its subdomains.
     pub(super) fn of_domain(&self, domain: &str) -> Vec<SubscriptionNo> {
         let table = self.lock();
-        let numbers = table.by_domain.get(domain).into_iter().flatten();
-        numbers.copied().collect()
+        let owned = table.by_domain.get(&registrable_domain(domain));
+        let is_there = |no: &&SubscriptionNo| {
+            let subscriber = table.all.get(no);
+            subscriber.is_some_and(|subscriber| subscriber.jid.domain().as_str() == domain)
+        };
+        owned
+            .into_iter()
+            .flatten()
+            .filter(is_there)
+            .copied()
+            .collect()
     }
 
     /// Forgets what came back from an address, and notes that it is to be tried. False when there is
@@ -496,8 +508,9 @@ impl Subscribers {
 
     /// Looks at all leases: renews those of addresses that were seen since the last look, and tells
     /// which are over, and which addresses are to be asked if they are there.
-    pub(super) async fn keep_leases(&self, now: Stamp, has_stream: bool) -> Leases {
-        let (leases, renewed) = self.look_at_leases(now, has_stream);
+    pub(super) async fn keep_leases(&self, clock: ClockLook, has_stream: bool) -> Leases {
+        let now = Stamp::from_micros(clock.now_us);
+        let (leases, renewed) = self.look_at_leases(clock, has_stream);
         for no in renewed {
             if let Err(error) = self.renew(no, now).await {
                 warn!("The lease of an address of XMPP could not be saved: {error}");
@@ -506,11 +519,11 @@ impl Subscribers {
         leases
     }
 
-    fn look_at_leases(&self, now: Stamp, has_stream: bool) -> (Leases, Vec<SubscriptionNo>) {
+    fn look_at_leases(&self, clock: ClockLook, has_stream: bool) -> (Leases, Vec<SubscriptionNo>) {
         let mut table = self.lock();
-        let look = LeaseLook::new(now, has_stream, table.looked_at);
+        let look = LeaseLook::new(clock, has_stream, table.looked_at);
         if has_stream {
-            table.looked_at = Some(now);
+            table.looked_at = Some(Stamp::from_micros(clock.now_us));
         }
         let seen = std::mem::take(&mut table.seen);
         let (mut leases, mut renewed) = (Leases::default(), Vec::new());

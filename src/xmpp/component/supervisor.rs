@@ -11,6 +11,7 @@ use super::{
     stanza_error::StanzaError,
     stream::{self, AnyConnection, OpenStream, Outbox, StreamEnd},
     subscribers::Subscribers,
+    waiting_requests::WaitingRequests,
 };
 use crate::{
     clock::Clock, feed::stamp::Stamp, secret::Secret, telemetry::Metrics, xmpp::ConnectionState,
@@ -37,7 +38,8 @@ const REFUSED_WAIT_MS: u64 = 40_000;
 /// A stream that served for as long as the next wait, within these bounds in milliseconds, was a
 /// good one: the waits begin anew.
 const GOOD_MS: RangeInclusive<u64> = 2_000..=30_000;
-/// Answers under way at once at most.
+/// Answers under way at once at most, until they are written. Each is as large as a stanza may be
+/// (`xmpp.stanza_bytes_max`), so that all of them have a few megabytes.
 const ANSWERS_MAX: usize = 16;
 
 /// Makes a connection to the server.
@@ -207,19 +209,29 @@ impl Supervisor {
         stream::open(connection, &self.jid, &self.secret).await
     }
 
-    /// Answers what comes, until the stream ends.
+    /// Answers what comes, until the stream ends. Requests are read while answers are under way,
+    /// so that one that is refused, or whose client has asked for little, waits for nobody.
     async fn answer_all(&self, mut incoming: mpsc::Receiver<Frame>, outbox: &Outbox) {
-        let mut under_way: JoinSet<BareJid> = JoinSet::new();
+        let mut under_way: JoinSet<(BareJid, usize)> = JoinSet::new();
         let mut flow = Flow::new(ANSWERS_MAX);
+        let mut waiting = WaitingRequests::default();
         loop {
+            while under_way.len() < ANSWERS_MAX {
+                let now = Instant::now();
+                let Some((address, request)) = waiting.take(&flow, now) else {
+                    break;
+                };
+                flow.begun(&address, now);
+                under_way.spawn(self.answered(address, request, outbox.clone()));
+            }
             let frame = tokio::select! {
                 Some(ended) = under_way.join_next() => {
-                    if let Ok(address) = ended {
-                        flow.ended(&address);
+                    if let Ok((address, bytes)) = ended {
+                        flow.ended(&address, bytes, Instant::now());
                     }
                     continue;
                 }
-                frame = incoming.recv(), if under_way.len() < ANSWERS_MAX => frame,
+                frame = incoming.recv() => frame,
             };
             let Some(frame) = frame else {
                 return;
@@ -247,16 +259,22 @@ impl Supervisor {
                 }
                 Received::Nothing => continue,
             };
-            match self.refused(&mut request, is_whole, &mut flow) {
-                Some(error) => {
-                    self.metrics.xmpp_request("refused");
-                    if outbox.answer(&request.error(&error)).await.is_err() {
-                        return;
-                    }
-                }
+            let now = Instant::now();
+            let refused = match self.refused(&mut request, is_whole, &mut flow) {
+                Some(error) => Some((request, error)),
                 None => {
-                    let answered = self.answered(request, outbox.clone());
-                    under_way.spawn(answered);
+                    let address = request.from.to_bare();
+                    let beyond = waiting.add(address, request, &flow, now);
+                    beyond.map(|(address, request)| {
+                        flow.ended(&address, 0, now);
+                        (request, busy())
+                    })
+                }
+            };
+            if let Some((request, error)) = refused {
+                self.metrics.xmpp_request("refused");
+                if outbox.refuse(&request.error(&error)).await.is_err() {
+                    return;
                 }
             }
         }
@@ -286,11 +304,16 @@ impl Supervisor {
         let address = request.from.to_bare();
         self.subscribers.note_seen(address.as_str());
         let is_admitted = flow.admits(&address, Instant::now());
-        (!is_admitted).then(|| StanzaError::BUSY.saying("too many requests; try again soon"))
+        (!is_admitted).then(busy)
     }
 
-    /// Answers a request; the address that asked.
-    fn answered(&self, request: Request, outbox: Outbox) -> impl Future<Output = BareJid> + use<> {
+    /// Answers a request of an address; with the bytes of the answer, once they are written.
+    fn answered(
+        &self,
+        address: BareJid,
+        request: Request,
+        outbox: Outbox,
+    ) -> impl Future<Output = (BareJid, usize)> + use<> {
         let (service, metrics) = (self.service.clone(), self.metrics.clone());
         async move {
             let answer: Element = service.answer(&request).await;
@@ -300,8 +323,13 @@ impl Supervisor {
                 "refused"
             });
             // Whoever asked asks again where the stream has ended.
-            let _ = outbox.answer(&answer).await;
-            request.from.to_bare()
+            let bytes = outbox.answer_written(&answer).await.unwrap_or_default();
+            (address, bytes)
         }
     }
+}
+
+/// The refusal of a request that there is no room for.
+fn busy() -> StanzaError {
+    StanzaError::BUSY.saying("too many requests; try again soon")
 }

@@ -2,6 +2,7 @@
 
 mod rig;
 
+mod flooding;
 mod operating;
 mod pulling;
 mod pushing;

@@ -75,7 +75,7 @@ async fn prepared() -> tempfile::TempDir {
     store.close().await.unwrap();
     let config = "[server]\nlisten = \"127.0.0.1:0\"\npublic_url = \"http://127.0.0.1\"\nadmin_listen = \"127.0.0.1:1\"\n\
                   [store]\npath = \"everfeed.redb\"\n\
-                  [[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/feed\"\nid_namespace = \"blog\"\n";
+                  [[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:2/feed\"\nid_namespace = \"blog\"\n";
     std::fs::write(folder.path().join("everfeed.toml"), config).unwrap();
     folder
 }

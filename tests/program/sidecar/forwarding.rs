@@ -506,7 +506,7 @@ async fn a_request_of_few_steps_ends_where_they_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_own_paths_are_ours_only_where_there_is_something() {
+async fn unknown_names_below_our_own_paths_are_answered_here_and_not_by_the_blog() {
     let rss = "<rss version=\"2.0\"><channel><title>b</title><item><guid>1</guid><title>One</title></item></channel></rss>";
     let sidecar = Sidecar::start("feeds = [\"/feed.xml\"]", move |_, mut origin| async move {
         while let Some(head) = origin.head().await {
@@ -528,18 +528,129 @@ async fn our_own_paths_are_ours_only_where_there_is_something() {
     let ours = sidecar.get("/feeds/site-feed-xml.json").await;
     assert!(ours.contains("\"One\""), "{ours}");
     assert!(sidecar.get("/feeds").await.contains("site-feed-xml"));
-    for theirs in [
-        "/",
-        "/feeds/other",
-        "/feeds/other.json",
-        "/feeds/other/about",
-        "/feeds/site-feed-xml/pictures",
-        "/hubs",
-    ] {
+    let before = sidecar.heads().len();
+    for unknown in UNKNOWN {
+        for method in ["GET", "HEAD", "POST", "PUT"] {
+            let answer = sidecar.exchange(request(method, unknown, "")).await;
+            let status = &answer[9..12];
+            // A known form of address says first which methods it has.
+            let is_refused = status == "404" || (status == "405" && method.starts_with('P'));
+            assert!(is_refused, "{method} {unknown}: {answer}");
+        }
+        let json = "Accept: application/json\r\n";
+        let answer = sidecar.exchange(request("GET", unknown, json)).await;
+        let words = ["there is no such feed", "there is nothing here"];
+        let words = words.into_iter().find(|words| answer.contains(words));
+        let words = words.unwrap_or_else(|| panic!("{unknown}: {answer}"));
+        assert!(
+            answer.contains("application/problem+json"),
+            "{unknown}: {answer}"
+        );
+        let page = sidecar
+            .exchange(request("GET", unknown, "Accept: text/html\r\n"))
+            .await;
+        assert!(
+            page.contains("text/html") && page.to_lowercase().contains(words),
+            "{unknown}: {page}"
+        );
+    }
+    assert_eq!(sidecar.heads().len(), before, "the blog was asked for none");
+    for theirs in THEIRS {
         assert!(
             sidecar.get(theirs).await.ends_with("of the origin"),
             "{theirs}"
         );
+    }
+}
+
+/// Paths among ours that name nothing, as various servers spell them.
+const UNKNOWN: [&str; 19] = [
+    "/feeds/other",
+    "/feeds/other/",
+    "/feeds/other.atom",
+    "/feeds/other.json",
+    "/feeds/other.events",
+    "/feeds/other.nothing",
+    "/feeds/Other.atom",
+    "/feeds/other/about",
+    "/feeds/other/classic.rss",
+    "/feeds/other/archive/1.atom",
+    "/feeds/site-feed-xml/pictures",
+    "/feeds/site-feed-xml/classic.nothing",
+    "/feeds%2Fother",
+    "/%66eeds/other",
+    "//feeds//other",
+    "/x/../feeds/other",
+    "/feeds/a%20b",
+    "/hub/x",
+    "/hub/x/y",
+];
+
+/// Paths that are the site's.
+const THEIRS: [&str; 8] = [
+    "/",
+    "/hubs",
+    "/Feeds/other",
+    "/x/feeds/other",
+    "/feedsx",
+    "/feed",
+    "/s",
+    "/pages/hub",
+];
+
+fn request(method: &str, target: &str, headers: &str) -> String {
+    let length = if method.starts_with('P') {
+        "Content-Length: 0\r\n"
+    } else {
+        ""
+    };
+    format!(
+        "{method} {target} HTTP/1.1\r\nHost: blog.example\r\n{headers}{length}Connection: close\r\n\r\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_below_the_prefix_is_ours_and_a_listed_feed_there_is_served() {
+    let rss = "<rss version=\"2.0\"><channel><title>b</title><item><guid>1</guid><title>One</title></item></channel></rss>";
+    let script = move |_, mut origin: super::rig::Origin| async move {
+        while origin.head().await.is_some() {
+            let length = rss.len();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: {length}\r\n\r\n"
+            );
+            origin.write(format!("{head}{rss}")).await;
+        }
+    };
+    let site =
+        "prefix = \"/smart\"\n[site]\nfeeds = [\"/smart/own.xml\", \"/feeds/posts/default\"]\n";
+    let sidecar = Sidecar::start(site, script).await;
+    sidecar
+        .answers("/smart/feeds/site-smart-own-xml.json", 200)
+        .await;
+    sidecar
+        .answers("/smart/feeds/site-feeds-posts-default.json", 200)
+        .await;
+    let before = sidecar.heads().len();
+    for unknown in [
+        "/smart/x",
+        "/smart/x/y",
+        "/smart/feeds/other",
+        "/smart/hub/x",
+        "/smart//x",
+        "/%73mart/x",
+    ] {
+        let answer = sidecar.get(unknown).await;
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{unknown}: {answer}");
+    }
+    assert_eq!(sidecar.heads().len(), before, "the blog was asked for none");
+    for listed in [
+        "/smart/own.xml",
+        "/feeds/posts/default",
+        "/feeds/other",
+        "/smarter",
+    ] {
+        let answer = sidecar.get(listed).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{listed}: {answer}");
     }
 }
 

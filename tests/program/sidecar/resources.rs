@@ -96,8 +96,9 @@ async fn a_resource_of_a_site_names_its_hub_is_pushed_and_goes() {
     let pushed = async |text: &str, directive: &str| {
         until(&format!("{directive} {text}"), async || {
             taken.lock().unwrap().iter().any(|asked| {
-                let is_told = asked.head.starts_with(&format!("{directive} /cb"))
-                    && asked.header("x-http-method-override").is_empty();
+                let told = asked.header("x-http-method-override");
+                let is_told =
+                    asked.head.starts_with(&format!("{directive} /cb")) && told.is_empty();
                 is_told && asked.body == text.as_bytes()
             })
         })
@@ -135,6 +136,52 @@ async fn a_resource_of_a_site_names_its_hub_is_pushed_and_goes() {
         (&told["state"], told.get("deleted")),
         (&"ready".into(), None)
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_of_a_site_shows_its_address_there_and_the_date_of_its_change() {
+    let shown: Shown = Arc::new(Mutex::new(Some("one".to_owned())));
+    let sidecar = behind(&shown, "").await;
+    let documents = [
+        "/feeds/photo.json",
+        "/feeds/photo.atom",
+        "/feeds/photo.rss",
+        "/feeds/photo/classic.rss",
+        "/feeds/photo/classic.jsonfeed",
+        "/feeds/photo/about",
+        "/feeds.opml",
+        "/feeds",
+    ];
+    let item = async || -> Value {
+        let page: Value =
+            serde_json::from_str(body(&sidecar.get("/feeds/photo.json").await)).unwrap();
+        page["items"][0].clone()
+    };
+    let check = async || {
+        for path in documents {
+            let told = sidecar.get(path).await;
+            assert!(told.starts_with("HTTP/1.1 200"), "{path}: {told}");
+            let told = body(&told);
+            assert!(!told.contains("127.0.0.1"), "{path}: {told}");
+            assert!(told.contains("http://blog.example/"), "{path}: {told}");
+        }
+    };
+    check().await;
+    let before = item().await;
+    assert_eq!(
+        before["object"]["id"], "http://blog.example/photo",
+        "{before}"
+    );
+    *shown.lock().unwrap() = Some("two".to_owned());
+    until("the change is there", async || {
+        item().await["updated"] != before["updated"]
+    })
+    .await;
+    let after = item().await;
+    assert_eq!(after["object"]["id"], before["object"]["id"]);
+    let date = |item: &Value| item["object"]["updated"].as_str().unwrap().to_owned();
+    assert!(date(&after) > date(&before), "{before} {after}");
+    check().await;
 }
 
 // that it was there is told to nobody.

@@ -2,7 +2,7 @@
 //! how each is started.
 
 use super::rig::Place;
-use std::{fs, process::Command};
+use std::{fs, net::SocketAddr, path::Path, process::Command};
 
 /// A web server of Debian.
 pub(crate) struct WebServer {
@@ -50,6 +50,13 @@ pub(crate) const APACHE: WebServer = WebServer {
 impl WebServer {
     /// The command that runs it in the foreground.
     pub(crate) fn command(&self, place: &Place) -> Command {
+        let mut command = self.program_alone();
+        (self.prepare)(place, &mut command);
+        command
+    }
+
+    /// The program, without arguments.
+    pub(crate) fn program_alone(&self) -> Command {
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
         let found = path
             .split(':')
@@ -61,9 +68,7 @@ impl WebServer {
                 self.program, self.package
             )
         });
-        let mut command = Command::new(program);
-        (self.prepare)(place, &mut command);
-        command
+        Command::new(program)
     }
 }
 
@@ -101,28 +106,35 @@ fn nginx(place: &Place, command: &mut Command) {
 
 fn caddy(place: &Place, command: &mut Command) {
     let folder = place.folder();
-    let with_tls = format!(
-        "https://{}:{} {{\n\tbind {}\n\ttls {} {}\n",
-        super::rig::HOST,
-        place.front.port(),
-        place.front.ip(),
-        folder.join("fullchain.pem").display(),
-        folder.join("privkey.pem").display()
-    );
+    let with_tls = caddy_with_tls(folder, place.front);
     let ours = place.ours(
         "Caddyfile",
         &[("\nblog.example.org {\n", &format!("\n{with_tls}"))],
     );
-    place.write(
-        "Caddyfile",
-        &format!("{{\n\tadmin off\n\tauto_https disable_redirects\n}}\n{ours}"),
-    );
+    place.write("Caddyfile", &caddy_around(&ours));
     for folder_of in ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"] {
         command.env(folder_of, folder);
     }
     command
         .args(["run", "--adapter", "caddyfile", "--config"])
         .arg(folder.join("Caddyfile"));
+}
+
+/// The first lines of a site at this address, with the certificate of this folder.
+pub(crate) fn caddy_with_tls(folder: &Path, front: SocketAddr) -> String {
+    format!(
+        "https://{}:{} {{\n\tbind {}\n\ttls {} {}\n",
+        super::rig::HOST,
+        front.port(),
+        front.ip(),
+        folder.join("fullchain.pem").display(),
+        folder.join("privkey.pem").display()
+    )
+}
+
+/// These sites, without what a test has no use for.
+pub(crate) fn caddy_around(sites: &str) -> String {
+    format!("{{\n\tadmin off\n\tauto_https disable_redirects\n}}\n{sites}")
 }
 
 fn haproxy(place: &Place, command: &mut Command) {
@@ -152,6 +164,15 @@ fn apache(place: &Place, command: &mut Command) {
         "blog.conf",
         &place.ours("apache.conf", &[("<VirtualHost *:443>", &host)]),
     );
+    let around = apache_around(folder, place.front);
+    place.write("apache2.conf", &around);
+    command
+        .args(["-DFOREGROUND", "-f"])
+        .arg(folder.join("apache2.conf"));
+}
+
+/// Debian's configuration around `blog.conf` of this folder.
+pub(crate) fn apache_around(folder: &Path, front: SocketAddr) -> String {
     let modules: String = [
         "mpm_event",
         "authz_core",
@@ -163,14 +184,10 @@ fn apache(place: &Place, command: &mut Command) {
     ]
     .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
     .concat();
-    let around = format!(
+    format!(
         "{modules}ServerRoot {0}\nDefaultRuntimeDir {0}\nPidFile {0}/apache.pid\nErrorLog {0}/log\n\
          ServerName localhost\nUser www-data\nGroup www-data\nListen {1}\nInclude {0}/blog.conf\n",
         folder.display(),
-        place.front
-    );
-    place.write("apache2.conf", &around);
-    command
-        .args(["-DFOREGROUND", "-f"])
-        .arg(folder.join("apache2.conf"));
+        front
+    )
 }

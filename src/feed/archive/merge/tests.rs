@@ -29,6 +29,7 @@ fn reading(id: &str, link: &str, title: &str, day: i64) -> ParsedEntry {
     let raw = Digest::of(format!("{entry:?}").as_bytes());
     ParsedEntry {
         key: Key::Id(id.into()),
+        name: None,
         entry: Arc::new(entry),
         digests: ItemDigests {
             raw,

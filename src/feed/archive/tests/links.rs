@@ -130,7 +130,10 @@ fn two_pages_without_anything_new_and_endless_chains_end_the_walk() {
     let (kept, history) = walk_with(&endless, "none", &rules());
     assert_eq!(
         (kept.len(), history.to_string()),
-        (1000, "partial (it has more than 1000 pages)".into())
+        (
+            1000,
+            "partial (its archives take more than 1000 requests)".into()
+        )
     );
 }
 

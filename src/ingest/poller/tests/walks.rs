@@ -378,3 +378,45 @@ async fn a_walk_that_ends_while_the_first_poll_commits_is_committed_behind_it() 
     assert_eq!(record.completeness.history, History::Complete);
     assert_eq!(asked(&house).len(), requests);
 }
+
+#[tokio::test(start_paused = true)]
+async fn redirects_of_archives_count_and_the_walk_ends_at_its_limit() {
+    // Each archive, also one that nobody named, is behind three redirects, or behind too many.
+    let check = async |redirects_max: usize| {
+        let hops = std::sync::atomic::AtomicUsize::new(0);
+        let hops = std::sync::Arc::new(hops);
+        let house = house(move |path, _| {
+            let nth = hops.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            if !nth.is_multiple_of(redirects_max + 1) {
+                let to = format!("http://blog.example/x{nth}{path}").leak();
+                return status(302, &[("location", to)]);
+            }
+            ok(format!(
+                "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndication/history/1.0\"><channel>\
+                <title>t</title><fh:prev>/made{nth}</fh:prev><item><guid>n{nth}</guid></item></channel></rss>"
+            )
+            .leak())
+        });
+        let import = ImportSettings {
+            pages_max: 30,
+            page_gap_secs: 2,
+            ..ImportSettings::default()
+        };
+        let feed = with_import(&house, import).await;
+        let running = house.start([&feed]).await;
+        pass(10_000).await;
+        let asked = asked(&house);
+        let of_walk: Vec<_> = asked.iter().filter(|(_, path)| path != "/rss").collect();
+        assert!(of_walk.len() <= 30, "{redirects_max}: {asked:?}");
+        assert!(of_walk.len() > 20, "{redirects_max}: {asked:?}");
+        let record = house.store.feed(feed.no).await.unwrap();
+        running.stop().await;
+        record.completeness.history.to_string()
+    };
+    assert_eq!(
+        check(3).await,
+        "partial (its archives take more than 30 requests)"
+    );
+    // A request that is redirected without end is sent again on another day.
+    assert!(check(100).await.contains("more than 5 redirects"));
+}

@@ -438,3 +438,39 @@ async fn what_has_only_its_title_for_a_name_is_never_gone_by_absence() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_is_always_cut_in_the_middle_of_a_post_tells_deletions_and_says_that_it_is_cut()
+{
+    let house = House::new(|n, _| {
+        let whole = posts(if n < 3 { "zyxwvutsr" } else { "zyxwutsrq" });
+        let cut = &whole[..whole.rfind("</title>").unwrap()];
+        ready(ok(String::leak(cut.to_owned())))
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (_, told) = watch(&house, &feed, 30).await;
+    assert_eq!(
+        told, "rstuwxyz gone 1",
+        "`v` is deleted, and of `q` nothing whole is shown"
+    );
+    let seen = house.store.observations(feed.no).await.unwrap();
+    let reason = "every document ends early; its whole entries count as the feed";
+    let says_so = |seen: &ObservationRecord| seen.partial.as_deref() == Some(reason);
+    assert_eq!(seen.iter().filter(|(_, seen)| says_so(seen)).count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_is_cut_now_and_then_deletes_nothing() {
+    let house = House::new(|n, _| {
+        let whole = posts("zyxwvutsr");
+        let end = if n % 2 == 1 {
+            whole.rfind("</title>").unwrap()
+        } else {
+            whole.len()
+        };
+        ready(ok(String::leak(whole[..end].to_owned())))
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (_, told) = watch(&house, &feed, 100).await;
+    assert_eq!(told, "rstuvwxyz gone 0");
+}

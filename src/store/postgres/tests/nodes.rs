@@ -14,7 +14,7 @@ use crate::{
             rig::{NAMESPACE, add, commit},
         },
         database_url::DatabaseUrl,
-        postgres::{DatabaseTime, Postgres},
+        postgres::{DatabaseTime, Postgres, schema::SERVING_LOCK},
     },
 };
 use bytes::Bytes;
@@ -332,6 +332,7 @@ fn face(name: &str, url: &str) -> NodeFace {
         name: name.into(),
         public_url: url.into(),
         prefix: "/".into(),
+        former: Vec::new(),
     }
 }
 
@@ -366,14 +367,178 @@ async fn nodes_know_each_other_and_one_that_disagrees_is_refused() {
         .collect();
     assert_eq!(names, [("one", true, false), ("two", false, true)]);
     assert_eq!(seen.epoch, 1);
-    // Two that are gone keep nobody from another address, however they went.
+}
+
+/// Another cluster on a database is refused also while nobody lives there: it would push and poll in
+/// the name of the first.
+#[tokio::test]
+async fn a_database_keeps_the_public_url_of_its_nodes_when_all_are_gone() {
+    let database = fresh_database();
+    let (first, second) = (node(&database), node(&database));
+    let introduced = async |node: &Postgres, face: NodeFace| {
+        let introduced = node.nodes().unwrap().introduce(face);
+        introduced.await.map_err(|error| error.to_string())
+    };
+    let (a, b) = ("https://a.example/", "https://b.example/");
+    introduced(&first, face("one", a)).await.unwrap();
+    introduced(&second, face("two", a)).await.unwrap();
     first.close().await.unwrap();
     kill(&second);
-    let moved = third
-        .nodes()
-        .unwrap()
-        .introduce(face("three", "https://b.example"));
-    moved.await.unwrap();
+    let third = node(&database);
+    let refused = introduced(&third, face("three", b)).await.unwrap_err();
+    for word in [
+        "https://a.example ",
+        "https://b.example.",
+        "former_public_urls = [\"https://a.example\"]",
+    ] {
+        assert!(refused.contains(word), "{refused}");
+    }
+    let prefixed = NodeFace {
+        prefix: "/smart".into(),
+        ..face("three", a)
+    };
+    assert!(introduced(&third, prefixed).await.is_err());
+    let unrelated = NodeFace {
+        former: vec!["https://c.example".into()],
+        ..face("three", b)
+    };
+    assert!(introduced(&third, unrelated).await.is_err());
+    third.close().await.unwrap();
+    // Those whose database it is come back, with the root in any spelling.
+    let again = node(&database);
+    introduced(&again, face("one", "https://a.example"))
+        .await
+        .unwrap();
+}
+
+/// The address changes, and nodes are given it one after the other, while the others live.
+#[tokio::test]
+async fn nodes_move_to_another_public_url_one_after_the_other_and_back() {
+    let database = fresh_database();
+    let (a, b) = ("https://a.example/", "https://b.example/");
+    let introduced = async |node: &Postgres, face: NodeFace| {
+        let introduced = node.nodes().unwrap().introduce(face);
+        introduced.await.map_err(|error| error.to_string())
+    };
+    let moved = |name: &str, url: &str, former: &str| NodeFace {
+        former: vec![former.into()],
+        ..face(name, url)
+    };
+    let (first, second) = (node(&database), node(&database));
+    introduced(&first, face("one", a)).await.unwrap();
+    introduced(&second, face("two", a)).await.unwrap();
+    second.close().await.unwrap();
+    let second = node(&database);
+    introduced(&second, moved("two", b, a)).await.unwrap();
+    assert_eq!(duty(&first), Duty::Working, "it goes on as it was started");
+    let late = node(&database);
+    let refused = introduced(&late, face("late", a)).await.unwrap_err();
+    assert!(
+        refused.contains("holds the feeds of https://b.example"),
+        "{refused}"
+    );
+    late.close().await.unwrap();
+    first.close().await.unwrap();
+    works(&second).await;
+    let first = node(&database);
+    introduced(&first, moved("one", b, a)).await.unwrap();
+    // Back, by the same way.
+    second.close().await.unwrap();
+    let second = node(&database);
+    introduced(&second, moved("two", a, b)).await.unwrap();
+}
+
+#[tokio::test]
+async fn of_two_clusters_that_come_to_a_new_database_at_once_one_is_refused() {
+    let database = fresh_database();
+    let (first, second) = (node(&database), node(&database));
+    let introduced = [
+        (&first, "https://a.example"),
+        (&second, "https://b.example"),
+    ]
+    .map(|(node, url)| node.nodes().unwrap().introduce(face("one", url)));
+    let ended = futures_util::future::join_all(introduced).await;
+    let refused = ended.iter().filter(|introduced| introduced.is_err());
+    assert_eq!(refused.count(), 1, "{ended:?}");
+}
+
+/// A role without any right on a table holds the locks, for it may connect. Once it may not, nobody
+/// is disturbed.
+#[tokio::test]
+async fn a_stranger_of_the_server_is_told_of_and_holds_no_lock_once_it_may_not_connect() {
+    let server = PostgresServer::start();
+    server.ask("CREATE ROLE owner LOGIN");
+    server.ask("CREATE ROLE stranger LOGIN");
+    server.ask("CREATE DATABASE feeds OWNER owner");
+    let of = |role: &str| {
+        let socket = server.folder().display().to_string().replace('/', "%2F");
+        DatabaseUrl::new(format!("postgresql://{role}@{socket}/feeds"))
+    };
+    let ours = of("owner");
+    drop(on_a_thread(|| Postgres::open(&ours, clock(), DatabaseTime::OfProcess)).unwrap());
+    let look = || on_a_thread(|| Postgres::surroundings(&ours, clock())).unwrap();
+    let found = look();
+    assert!(
+        found.admits_everybody && found.admits.is_empty(),
+        "{found:?}"
+    );
+    assert!(found.warnings()[0].contains("REVOKE CONNECT ON DATABASE \"feeds\" FROM PUBLIC"));
+
+    let lock = format!(
+        "SELECT pg_advisory_lock({SERVING_LOCK}, hashtext('public')); SELECT pg_sleep(600)"
+    );
+    let stranger = of("stranger");
+    let attack = lock.clone();
+    let holding = thread::spawn(move || execute_or_end(&stranger, &attack));
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'stranger' AND wait_event = 'PgSleep'";
+    until("the stranger holds the lock", async || {
+        server.ask(sleeps) == "1"
+    })
+    .await;
+    let refused = on_a_thread(|| {
+        Postgres::open_node(&ours, clock(), DatabaseTime::OfProcess, WakeMode::Notify).err()
+    });
+    assert!(refused.is_some(), "the attack of everybody who may connect");
+
+    server.ask("REVOKE CONNECT ON DATABASE feeds FROM PUBLIC");
+    server.ask(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'stranger'",
+    );
+    holding.join().unwrap();
+    let found = look();
+    assert!(found.warnings().is_empty(), "{found:?}");
+    assert!(
+        !execute_or_end(&of("stranger"), &lock),
+        "it may not connect"
+    );
+    assert_eq!(duty(&node(&ours)), Duty::Working);
+    server.ask("GRANT CONNECT ON DATABASE feeds TO stranger");
+    let found = look();
+    assert_eq!(
+        (found.admits_everybody, &*found.admits),
+        (false, &["stranger".to_owned()][..])
+    );
+    assert!(found.warnings()[0].contains("FROM \"stranger\""));
+}
+
+/// Runs statements until they end, well or not. True where they were begun.
+fn execute_or_end(url: &DatabaseUrl, sql: &str) -> bool {
+    on_a_thread(|| {
+        let mut config: tokio_postgres::Config = url.reveal().parse().unwrap();
+        config.connect_timeout(PATIENCE);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        runtime.unwrap().block_on(async {
+            let Ok((client, connection)) = config.connect(tokio_postgres::NoTls).await else {
+                return false;
+            };
+            tokio::spawn(connection);
+            // It may be ended by the server.
+            let _ = client.batch_execute(sql).await;
+            true
+        })
+    })
 }
 
 #[tokio::test]

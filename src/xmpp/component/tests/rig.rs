@@ -397,6 +397,10 @@ pub(super) struct Server {
     pipe: DuplexStream,
     frames: FrameReader,
     buffer: Vec<u8>,
+    /// Bytes of the buffer that are read.
+    read: usize,
+    /// Bytes that were read before those of the buffer.
+    passed: usize,
     came: VecDeque<Element>,
 }
 
@@ -406,6 +410,8 @@ impl Server {
             pipe,
             frames: FrameReader::new(),
             buffer: Vec::new(),
+            read: 0,
+            passed: 0,
             came: VecDeque::new(),
         }
     }
@@ -446,12 +452,33 @@ impl Server {
         sending.await.expect("the component reads").unwrap();
     }
 
+    /// Sends while it reads, as a server does; what came by then is kept.
+    pub(super) async fn send_reading(&mut self, text: &str) {
+        let (mut reader, mut writer) = tokio::io::split(&mut self.pipe);
+        let sending = writer.write_all(text.as_bytes());
+        tokio::pin!(sending);
+        let mut bytes = vec![0; 64 << 10];
+        loop {
+            tokio::select! {
+                sent = &mut sending => return sent.unwrap(),
+                read = reader.read(&mut bytes) => {
+                    self.buffer.extend_from_slice(&bytes[..read.unwrap()]);
+                }
+            }
+        }
+    }
+
     async fn frame(&mut self) -> Frame {
         loop {
-            let mut unread = &self.buffer[..];
+            let mut unread = &self.buffer[self.read..];
             let frame = self.frames.next(&mut unread).expect("well-formed stanzas");
             let left = unread.len();
-            self.buffer.drain(..self.buffer.len() - left);
+            self.read = self.buffer.len() - left;
+            if left == 0 {
+                self.passed += self.read;
+                self.buffer.clear();
+                self.read = 0;
+            }
             if let Some(frame) = frame {
                 return frame;
             }
@@ -514,6 +541,11 @@ impl Server {
             && timeout(Duration::from_secs(1), self.next_new())
                 .await
                 .is_err()
+    }
+
+    /// Bytes that came, and how many of them are read.
+    pub(super) fn came_and_read(&self) -> (usize, usize) {
+        (self.passed + self.buffer.len(), self.passed + self.read)
     }
 
     /// The end of the stream, as the component says it.

@@ -195,7 +195,7 @@ async fn a_resource_is_asked_before_its_lease_ends_and_one_that_is_gone_ends() {
     rig.subscribe("blog", ALICE).await;
     rig.subscribe("blog", "alice@example.net/gone").await;
     rig.subscribe("blog", "alice@example.net/mute").await;
-    let end = rig.readers.clock.now_us() + (FULL_LEASE_SECS + 120) * 1_000_000;
+    let end = rig.readers.clock.now_us() + (FULL_LEASE_SECS + 720) * 1_000_000;
     let (mut asked, mut ended) = (0, Vec::new());
     while rig.readers.clock.now_us() < end {
         let iq = rig.server.next().await;
