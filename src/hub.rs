@@ -57,6 +57,7 @@ mod push;
 mod signature;
 
 mod lease;
+mod renewal;
 mod retry_schedule;
 
 mod set_back;

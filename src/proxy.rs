@@ -15,6 +15,8 @@ mod idle_body;
 
 mod origin;
 
+mod place_moves;
+
 mod placed_body;
 
 mod site_places;

@@ -59,7 +59,8 @@ pub struct Config {
     pub tls: TlsSettings,
     /// Path below which our own paths live; empty for none.
     pub prefix: String,
-    /// Requests held and streams of events at once at most; one more gets 503.
+    /// Requests held and streams of events at once at most; for one more another may give way, else
+    /// it gets 503.
     pub waiters_max: usize,
     /// Of these those of one client address at most, or of one network of version 6; one more gets
     /// 429. Those of this machine are counted in all only.

@@ -325,8 +325,7 @@ impl Metrics {
         all.register("site_places_max", help, self.places_max.clone());
         let help = "Requests that received 503 because all places of a site were taken";
         all.register("site_places_refused", help, self.places_refused.clone());
-        let help =
-            "Slow requests of the client with most places of a site that were ended to make room";
+        let help = "Slow requests that were ended to make room at the origin of a site";
         all.register(
             "site_places_taken_away",
             help,

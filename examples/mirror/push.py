@@ -73,9 +73,16 @@ def sweep():
     del state["met"]
 
 
+def is_signed(signature, body):
+    method, _, sent = signature.partition("=")
+    return method in METHODS and hmac.compare_digest(sent, hmac.new(secret.encode(), body, method).hexdigest())
+
+
 class Callback(http.server.BaseHTTPRequestHandler):
-    def answer(self, status, body=b""):
+    def answer(self, status, body=b"", headers={}):
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -88,12 +95,14 @@ class Callback(http.server.BaseHTTPRequestHandler):
             return self.answer(200)
         if query.get("hub.topic", [""])[0] != topic:
             return self.answer(404)  # nothing that we asked for
-        self.answer(200, query["hub.challenge"][0].encode())
+        body, signed = query["hub.challenge"][0].encode(), self.headers.get("X-Hub-Signature", "")
+        if not is_signed(signed, body):
+            return self.answer(404)  # somebody else asked, who does not know our secret
+        self.answer(200, body, {"X-Hub-Confirms": "cursor"})
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        method, _, sent = self.headers.get("X-Hub-Signature", "").partition("=")
-        if method not in METHODS or not hmac.compare_digest(sent, hmac.new(secret.encode(), body, method).hexdigest()):
+        if not is_signed(self.headers.get("X-Hub-Signature", ""), body):
             return self.answer(202)  # WebSub, section 7.1: take it, and throw it away
         if self.headers["Smart-Feed-Last"] == state["cursor"]:
             return self.answer(204)  # an old one, that we have

@@ -24,7 +24,7 @@ fn hmac_hex<M: Mac + KeyInit>(secret: &[u8], body: &[u8]) -> String {
 }
 
 /// The method as written before the `=`.
-const fn name(algo: Algo) -> &'static str {
+pub(super) const fn name(algo: Algo) -> &'static str {
     match algo {
         Algo::Sha1 => "sha1",
         Algo::Sha256 => "sha256",

@@ -14,6 +14,7 @@ mod quiet;
 mod resources;
 mod rig;
 mod staying;
+mod strangers;
 mod subscribing;
 mod translating;
 mod webhooks;

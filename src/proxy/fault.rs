@@ -1,7 +1,7 @@
 //! Faults between us and an origin, and what a reader is told of them: whose fault it is, in a
 //! line.
 
-use super::fair_places::LEAST_BYTES;
+use super::place_moves::LEAST_BYTES;
 use crate::edge::body::{self, Response};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use std::time::Duration;
@@ -43,11 +43,16 @@ pub(super) enum ProxyFault {
     /// As many requests are at the origin as may be.
     #[error("too many requests are waiting for the server behind this proxy; try again soon")]
     Full,
-    /// The client has most of the places, and this was its slowest request.
+    /// The client, or its network, has too many of the places, and this was the slowest request.
     #[error(
-        "too many requests are waiting for the server behind this proxy, most of them from this client: its slowest one made room; try again soon"
+        "too many requests are waiting for the server behind this proxy, most of them from this client or its network: the slowest one made room; try again soon"
     )]
     TakenAway,
+    /// No place was free, and this was the slowest of all requests.
+    #[error(
+        "too many requests are waiting for the server behind this proxy, and this was the slowest one: it made room; try again soon"
+    )]
+    Slowest,
     /// The request has passed through us before.
     #[error(
         "the server behind this proxy is this proxy itself; its operator can mend that by site.origin"
@@ -73,7 +78,7 @@ impl ProxyFault {
             Self::ConnectTimeout(_) | Self::HeadTimeout(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::RequestBody(_) => StatusCode::REQUEST_TIMEOUT,
             Self::BrokenRequest => StatusCode::BAD_REQUEST,
-            Self::Full | Self::TakenAway => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Full | Self::TakenAway | Self::Slowest => StatusCode::SERVICE_UNAVAILABLE,
             Self::Loop => StatusCode::LOOP_DETECTED,
             Self::NotPassedOn(_) => StatusCode::METHOD_NOT_ALLOWED,
         }
@@ -82,7 +87,7 @@ impl ProxyFault {
     /// The answer that the reader gets in place of the origin's.
     pub(super) fn answer(&self) -> Response {
         let mut response = body::plain(self.status(), format!("{self}\n"));
-        if matches!(self, Self::Full | Self::TakenAway) {
+        if matches!(self, Self::Full | Self::TakenAway | Self::Slowest) {
             let headers = response.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from(FULL_SECS));
         }

@@ -139,7 +139,7 @@ impl Proxy {
             return Err(ProxyFault::Broken(innermost(&*fault).to_string()));
         }
         if place.is_taken_away() {
-            return Err(ProxyFault::TakenAway);
+            return Err(place.loss());
         }
         // The body holds the place and the connection until it ends.
         Ok(Response::from_parts(

@@ -1,7 +1,7 @@
 //! Bodies on their way through us, in either direction: one that stops in the middle is given up,
 //! and its progress is seen from outside.
 
-use super::{fair_places::LEAST_BYTES, site_places::PlaceProgress};
+use super::{place_moves::LEAST_BYTES, site_places::PlaceProgress};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
@@ -137,7 +137,7 @@ impl<B> IdleBody<B> {
     /// bytes are progress of a place.
     pub(super) fn with_least_pace(self, place: PlaceProgress) -> Self {
         if self.progress.has_ended() {
-            place.asked();
+            place.sent();
         }
         let pace = Pace {
             place,
@@ -185,7 +185,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
             if frame.is_none() || body.inner.is_end_stream() {
                 body.progress.ended.store(true, Ordering::Relaxed);
                 if let Some(pace) = &body.pace {
-                    pace.place.asked();
+                    pace.place.sent();
                 }
             }
             return Poll::Ready(frame.map(|frame| {

@@ -142,7 +142,7 @@ impl SiteOrigin {
     ) -> Result<OriginAnswer, ProxyFault> {
         tokio::select! {
             biased;
-            () = place.taken_away() => Err(ProxyFault::TakenAway),
+            () = place.taken_away() => Err(place.loss()),
             answer = self.ask_or_repeat(request, place) => answer,
         }
     }

@@ -2,15 +2,16 @@
 //! away, and what the operator hears of it; not which one is to go.
 
 use super::{
-    fair_places::{Entered, FairPlaces, PlaceHolder, PlaceMoves, PlaceNo},
+    fair_places::{Entered, FairPlaces, Loss, PlaceHolder, PlaceNo},
     fault::ProxyFault,
     headers::ProxyPeer,
+    place_moves::PlaceMoves,
 };
 use crate::locks::lock;
 use crate::telemetry::SiteMetrics;
 use std::{
     mem,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     task::Waker,
     time::Duration,
 };
@@ -73,14 +74,14 @@ impl PlaceProgress {
         self.progress.moved(bytes, self.began.elapsed());
     }
 
-    /// Notes that the whole of the request has come.
-    pub(super) fn asked(&self) {
-        self.progress.asked();
+    /// Notes that the origin has the whole request.
+    pub(super) fn sent(&self) {
+        self.progress.sent(self.began.elapsed());
     }
 
     /// Notes that the answer has begun.
     pub(super) fn answered(&self) {
-        self.progress.answered();
+        self.progress.answered(self.began.elapsed());
     }
 
     /// True once the answer has begun.
@@ -93,6 +94,8 @@ impl PlaceProgress {
 #[derive(Clone, Debug, Default)]
 struct PlaceEnd {
     ended: CancellationToken,
+    /// The reason, which is known before it ends.
+    loss: Arc<OnceLock<Loss>>,
     /// The task that carries its answer: it looks whether it has ended.
     carrier: Arc<Mutex<Carrier>>,
 }
@@ -151,11 +154,14 @@ impl SitePlaces {
             Some(address) => PlaceHolder::client(address),
             None => PlaceHolder::Unknown,
         };
-        let progress = Arc::new(PlaceMoves::new(self.0.began.elapsed()));
+        let now = self.0.began.elapsed();
+        let progress = Arc::new(PlaceMoves::new(now));
         let end = PlaceEnd::default();
         let mut state = lock(&self.0.state);
         let most = state.places.most();
-        let entered = state.places.enter(holder, progress.clone(), end.clone());
+        let entered = state
+            .places
+            .enter(holder, progress.clone(), end.clone(), now);
         self.gauge(&state);
         let lost = match &entered {
             Some(Entered { lost, .. }) => lost.clone(),
@@ -168,7 +174,9 @@ impl SitePlaces {
         for line in [line, warning].into_iter().flatten() {
             tracing::warn!("{line}");
         }
-        if let Some((_, lost)) = lost {
+        if let Some((loss, lost)) = lost {
+            // It is set once: a place is lost once.
+            let _ = lost.loss.set(loss);
             lost.end();
         }
         let Entered { place, .. } = entered.ok_or(ProxyFault::Full)?;
@@ -219,6 +227,9 @@ impl SitePlaces {
             PlaceHolder::Client(address) => {
                 format!("; most are held by the client {address}: {count}")
             }
+            PlaceHolder::Net(net) => {
+                format!("; most are held by clients of the network {net}: {count}")
+            }
             PlaceHolder::Many(address) => {
                 format!("; most are held by {address}, which may stand for many clients: {count}")
             }
@@ -248,7 +259,7 @@ impl SitePlaces {
         }
         Some(format!(
             "site {}: {address} holds {count} of {max} places at the origin. It is local or a proxy, and may stand for many \
-             clients, so only the slowest is ended to make room. If it is a proxy, name it in server.trusted_proxies \
+             clients, so no part of them is kept for others. If it is a proxy, name it in server.trusted_proxies \
              and let it send X-Forwarded-For. This is said once an hour at most",
             self.0.site,
         ))
@@ -285,6 +296,14 @@ impl SitePlace {
     /// True once it was taken away.
     pub(super) fn is_taken_away(&self) -> bool {
         self.end.ended.is_cancelled()
+    }
+
+    /// The fault of a request whose place was taken away.
+    pub(super) fn loss(&self) -> ProxyFault {
+        match self.end.loss.get() {
+            Some(Loss::Slowest) => ProxyFault::Slowest,
+            Some(Loss::TooMany) | None => ProxyFault::TakenAway,
+        }
     }
 
     /// Does `let_go` at once when it is taken away; now, if it was.

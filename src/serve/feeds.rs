@@ -9,7 +9,6 @@ pub(super) mod pull;
 
 pub(super) mod event_stream;
 pub mod long_poll;
-mod waiter_table;
 
 pub(super) mod discovery;
 pub mod list_range;

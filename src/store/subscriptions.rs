@@ -373,7 +373,7 @@ impl PushWishes {
     }
 
     /// The directives that it asked for, in either way.
-    const fn wanted(&self) -> Directives {
+    pub const fn wanted(&self) -> Directives {
         if self.overrides_method && self.methods.is_empty() {
             Directives::ALL
         } else {
@@ -390,16 +390,6 @@ impl PushWishes {
         };
         let names = self.wanted().names();
         (!names.is_empty()).then(|| format!("{word}{names}"))
-    }
-
-    /// The same wishes in a renewal of a subscription with these: what its callback confirmed stays
-    /// until the callback says otherwise, since anybody may ask for a renewal.
-    fn renewing(&mut self, confirmed: &Self) {
-        if confirmed.wanted().and(confirmed.named).is_empty() {
-            return;
-        }
-        self.methods = self.wanted().or(confirmed.wanted());
-        self.overrides_method = confirmed.overrides_method;
     }
 }
 
@@ -528,6 +518,17 @@ pub enum Start {
     Given(String),
 }
 
+impl Start {
+    /// The same; the position that is there, in the place of a given one.
+    #[must_use]
+    pub fn unless_given(self) -> Self {
+        match self {
+            Self::Given(_) => Self::Head(None),
+            head @ Self::Head(_) => head,
+        }
+    }
+}
+
 /// The generations of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
@@ -618,21 +619,10 @@ impl Target {
             let wishes = &mut callback.wishes;
             wishes.named = named.directives.and(wishes.wanted());
             if let Some(overrides_method) = named.overrides_method {
+                // All of them are asked for by an override alone.
+                wishes.methods = wishes.wanted();
                 wishes.overrides_method = overrides_method;
             }
-        }
-    }
-
-    /// The same target in a renewal of a subscription with `confirmed`.
-    pub fn renewing(&mut self, confirmed: &Self) {
-        let (Self::Callback(callback), Self::Callback(confirmed)) = (self, confirmed) else {
-            return;
-        };
-        callback.wishes.renewing(&confirmed.wishes);
-        // A callback that expects signatures would drop every push without one.
-        if callback.secret.is_none() {
-            callback.secret.clone_from(&confirmed.secret);
-            callback.algo = confirmed.algo;
         }
     }
 

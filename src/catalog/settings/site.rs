@@ -65,7 +65,8 @@ pub struct SiteSettings {
     /// that was upgraded.
     #[serde(default = "idle_secs")]
     pub idle_secs: u64,
-    /// Requests at the origin at once; one more gets 503. WebSockets count.
+    /// Requests at the origin at once, WebSockets too; for one more the slowest may go, else it gets
+    /// 503.
     #[serde(default = "requests_max")]
     pub requests_max: usize,
 }

@@ -26,6 +26,8 @@ use std::{
 
 /// The directive for a resource.
 const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
+/// The signature of a push, and of a challenge.
+const SIGNATURE: HeaderName = HeaderName::from_static("x-hub-signature");
 /// The longest header of a resource that is copied, bytes.
 const COPIED_BYTES_MAX: usize = 1024;
 
@@ -92,41 +94,63 @@ impl Deliver for CallbackWay {
 }
 
 impl CallbackWay {
+    /// The question. It names every term that the answer confirms or may confirm. A callback that
+    /// was to have a secret can check that the request had it: the challenge is signed with it.
     fn question(&self, question: &Question, challenge: &str) -> Option<Request> {
-        let lease = question.lease_secs.map(|secs| secs.to_string());
-        let wishes = &self.target.wishes;
-        let is_renewal = if question.is_known { "true" } else { "false" };
-        let is_of_lease = question.lease_secs.is_some();
+        let CallbackTarget {
+            topic_as_sent,
+            secret,
+            algo,
+            verify_token,
+            wishes,
+            ..
+        } = &self.target;
         let mut params = vec![
             ("hub.mode", question.mode),
-            ("hub.topic", self.target.topic_as_sent.as_str()),
+            ("hub.topic", topic_as_sent.as_str()),
             ("hub.challenge", challenge),
         ];
+        if let Some(token) = verify_token {
+            params.push(("hub.verify_token", token));
+        }
+        let text = |number: Option<u64>| number.map(|number| number.to_string());
+        let (lease, heartbeat, warning) = (
+            text(question.lease_secs),
+            text(wishes.heartbeat_secs),
+            text(wishes.warning_secs),
+        );
         let methods = wishes.asked_methods();
         let deletions = wishes.deletions.map(|wish| match wish {
             Deletions::Announce => "announce",
             Deletions::Omit => "omit",
         });
-        let secs = |secs: Option<u64>| secs.map(|secs| secs.to_string());
-        let heartbeat = secs(wishes.heartbeat_secs);
-        let warning = secs(wishes.warning_secs);
-        let of_lease = |value: Option<&'_ str>| value.filter(|_| is_of_lease).map(str::to_owned);
-        let more = [
-            ("hub.lease_seconds", lease),
-            ("hub.verify_token", self.target.verify_token.clone()),
-            ("hub.cursor", question.cursor.clone()),
-            ("hub.resubscribe", of_lease(Some(is_renewal))),
-            // The callback learns of each wish that is made in its name.
-            ("hub.methods", of_lease(methods.as_deref())),
-            ("hub.deletions", of_lease(deletions)),
-            ("hub.heartbeat_seconds", of_lease(heartbeat.as_deref())),
-            ("hub.warning_seconds", of_lease(warning.as_deref())),
-        ];
-        let given = more
-            .iter()
-            .filter_map(|(name, value)| Some((*name, value.as_deref()?)));
-        params.extend(given);
-        self.get(&params)
+        let is_renewal = if question.is_known { "true" } else { "false" };
+        if lease.is_some() {
+            let more = [
+                ("hub.lease_seconds", lease.as_deref()),
+                ("hub.cursor", question.cursor.as_deref()),
+                ("hub.resubscribe", Some(is_renewal)),
+                ("hub.format", question.form.as_deref()),
+                ("hub.methods", methods.as_deref()),
+                ("hub.deletions", deletions),
+                ("hub.heartbeat_seconds", heartbeat.as_deref()),
+                ("hub.warning_seconds", warning.as_deref()),
+                (
+                    "hub.signature_algo",
+                    secret.as_ref().map(|_| signature::name(*algo)),
+                ),
+            ];
+            let more = more.into_iter();
+            params.extend(more.filter_map(|(name, value)| Some((name, value?))));
+        }
+        let mut request = self.get(&params)?;
+        if let Some(secret) = secret {
+            let signed =
+                signature::signature(*algo, secret.reveal().as_bytes(), challenge.as_bytes());
+            let signed = HeaderValue::try_from(signed).ok()?;
+            request.headers_mut().insert(SIGNATURE, signed);
+        }
+        Some(request)
     }
 
     fn get(&self, params: &[(&str, &str)]) -> Option<Request> {
@@ -212,7 +236,7 @@ impl CallbackWay {
         if let Some(secret) = &self.target.secret {
             let signature =
                 signature::signature(self.target.algo, secret.reveal().as_bytes(), body);
-            request = request.header("x-hub-signature", signature);
+            request = request.header(SIGNATURE, signature);
         }
         request.body(body.clone()).ok()
     }

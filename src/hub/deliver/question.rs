@@ -3,7 +3,10 @@
 
 use super::answer::retry_after;
 use crate::{
-    hub::admission::ClientNet,
+    hub::{
+        admission::ClientNet,
+        renewal::{Confirmation, Term},
+    },
     layers::{FetchError, error::Refused},
     store::subscriptions::{Directive, NamedMethods, Target},
 };
@@ -33,6 +36,8 @@ pub(in crate::hub) struct Question {
     pub(in crate::hub) target: Target,
     /// The canonical topic.
     pub(in crate::hub) topic: String,
+    /// The name of the form that is pushed; `None` for a resource as it is.
+    pub(in crate::hub) form: Option<String>,
     /// On subscribing only (HUB-13).
     pub(in crate::hub) lease_secs: Option<u64>,
     /// The cursor that the first push will follow on: no subscriber has to guess its base (HUBS
@@ -51,8 +56,8 @@ pub(in crate::hub) struct Question {
 /// End of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::hub) enum Verdict {
-    /// The callback echoed the challenge, and named these methods that it takes.
-    Confirmed(NamedMethods),
+    /// The callback echoed the challenge, and named these methods and terms that it takes.
+    Confirmed(Confirmation),
     /// It said no, once and for all.
     Refused(String),
     /// No usable answer now.
@@ -136,7 +141,7 @@ pub(super) fn judge(
     };
     let status = answer.status();
     if status.is_success() && challenge.is_none_or(|challenge| echoes(answer.body(), challenge)) {
-        return Verdict::Confirmed(named_methods(answer));
+        return Verdict::Confirmed(confirmation(answer));
     }
     let why = match status {
         _ if status.is_success() => "its body was not the challenge".to_owned(),
@@ -156,26 +161,30 @@ pub(super) fn judge(
 
 /// The header in which a callback names the methods that it takes.
 const METHODS: &str = "x-hub-methods";
+/// The header in which a callback names the terms that a renewal may change.
+const TERMS: &str = "x-hub-confirms";
 
-/// The methods that a callback names in its own words: what it takes in general (`Allow`), and what
-/// merely comes back of the question, is no such word. `override` and `explicit` beside them say how
-/// it wants them.
-fn named_methods(answer: &Response<Bytes>) -> NamedMethods {
-    let lists = answer.headers().get_all(METHODS).into_iter();
-    let words = lists
-        .filter_map(|list| list.to_str().ok())
-        .flat_map(|list| list.split(','))
-        .map(str::trim);
-    let mut named = NamedMethods::default();
-    for word in words {
+/// The words of a callback: what it takes in general (`Allow`), and what merely comes back of the
+/// question, is no such word. `override` and `explicit` beside methods say how it wants them.
+fn confirmation(answer: &Response<Bytes>) -> Confirmation {
+    let words = |header| {
+        let lists = answer.headers().get_all(header).into_iter();
+        let texts = lists.filter_map(|list| list.to_str().ok());
+        texts.flat_map(|list| list.split(',')).map(str::trim)
+    };
+    let mut methods = NamedMethods::default();
+    for word in words(METHODS) {
         match (word, Directive::named(word)) {
-            (_, Some(directive)) => named.directives = named.directives.with(directive),
-            ("override", None) => named.overrides_method = Some(true),
-            ("explicit", None) => named.overrides_method = Some(false),
+            (_, Some(directive)) => methods.directives = methods.directives.with(directive),
+            ("override", None) => methods.overrides_method = Some(true),
+            ("explicit", None) => methods.overrides_method = Some(false),
             _ => {}
         }
     }
-    named
+    Confirmation {
+        methods,
+        terms: words(TERMS).filter_map(Term::named).collect(),
+    }
 }
 
 /// The challenge and nothing else, but for one line end at the end, which many a framework adds

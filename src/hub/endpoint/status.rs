@@ -82,12 +82,12 @@ fn told(sub: &Subscription, progress: &Progress) -> String {
     let usual = Representation::named(&sub.representation).map(usual_deletions);
     let wishes = sub.target.wishes();
     let deletions = wishes.deletions.or(usual);
-    let methods: Vec<_> = Directive::ALL
-        .into_iter()
-        .filter(|directive| wishes.told(*directive) == Told::AsMethod)
-        .map(Directive::method)
-        .collect();
-    let told = json!({
+    let told = |way| -> Vec<_> {
+        let all = Directive::ALL.into_iter();
+        let told = all.filter(|directive| wishes.told(*directive) == way);
+        told.map(Directive::method).collect()
+    };
+    let state = json!({
         "topic": sub.topic,
         "state": if sub.lease.is_some() { "subscribed" } else { "pending" },
         "is_request_pending": sub.pending.is_some(),
@@ -100,9 +100,10 @@ fn told(sub: &Subscription, progress: &Progress) -> String {
         "lease_seconds": sub.lease.map(|lease| lease.terms.secs),
         "heartbeat_seconds": wishes.heartbeat_secs,
         "warning_seconds": wishes.warning_secs,
-        "methods": methods,
+        "methods": told(Told::AsMethod),
+        "overrides": told(Told::AsOverride),
         "last_cursor": progress.acked,
         "failing": failing,
     });
-    format!("{told:#}")
+    format!("{state:#}")
 }

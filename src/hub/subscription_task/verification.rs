@@ -7,11 +7,13 @@ use crate::{
     hub::{
         admission::ClientNet,
         deliver::question::{Question, Verdict},
+        push::RESOURCE,
+        renewal::{self, Confirmation, Term},
         retry_schedule,
         roster::Standing,
         verify::{self, Answered},
     },
-    store::subscriptions::{Attempts, Intent, Lease, NamedMethods, Pending, Progress, Start},
+    store::subscriptions::{Attempts, Intent, Lease, LeaseTerms, Pending, Progress, Start},
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::time::Duration;
@@ -74,7 +76,7 @@ impl SubscriptionTask {
         self.place.shared.metrics.verification(verdict.word());
         let awaiting = self.verification.awaiting.take();
         match &verdict {
-            Verdict::Confirmed(named) => self.confirmed(sent_at, *named).await,
+            Verdict::Confirmed(confirmation) => self.confirmed(sent_at, confirmation).await,
             Verdict::Refused(why) => self.refused(why).await,
             Verdict::Later { why, retry_after } => self.postpone(why, *retry_after).await,
             Verdict::Busy => self.postpone("there was no room to ask", None).await,
@@ -85,12 +87,13 @@ impl SubscriptionTask {
         }
     }
 
-    /// The callback wants it: now, and not before, a new target and lease replace the old ones
-    /// (HUB-6).
-    async fn confirmed(&mut self, sent_at: Stamp, named: NamedMethods) {
-        let Some(pending) = self.row.sub.pending.take() else {
+    /// The callback wants it: now, and not before, a new lease and the confirmed terms replace the
+    /// old ones (HUB-6).
+    async fn confirmed(&mut self, sent_at: Stamp, confirmation: &Confirmation) {
+        let Some(mut pending) = self.row.sub.pending.take() else {
             return;
         };
+        let named = confirmation.methods;
         let host = self.row.host();
         match pending.intent {
             Intent::Unsubscribe { .. } => {
@@ -104,9 +107,17 @@ impl SubscriptionTask {
                     lease.until = sent_at.plus_secs(lease.terms.secs);
                 }
             }
-            Intent::Subscribe { mut target, lease } => {
-                if self.row.sub.lease.is_some() {
-                    target.renewing(&self.row.sub.target);
+            Intent::Subscribe {
+                mut target,
+                mut lease,
+            } => {
+                if let Some(active) = &self.row.sub.lease {
+                    target = renewal::renewed(&self.row.sub.target, target, confirmation);
+                    lease = renewed_lease(active.terms, lease);
+                    if !confirmation.terms.contains(&Term::Cursor) {
+                        pending.start = pending.start.unless_given();
+                    }
+                    pending.principal = pending.principal.or(self.row.sub.principal);
                 }
                 target.note_named(named);
                 let acked = start(&self.row.progress, &pending.start);
@@ -184,16 +195,24 @@ impl SubscriptionTask {
 /// The question that a pending request leads to.
 fn question(row: &SubscriptionRow, client: ClientNet) -> Option<Question> {
     let pending = row.sub.pending.as_ref()?;
-    let (mode, lease) = match &pending.intent {
-        Intent::Subscribe { lease, .. } => ("subscribe", Some(*lease)),
-        Intent::Refresh => ("subscribe", Some(row.sub.lease?.terms)),
-        Intent::Unsubscribe { .. } => ("unsubscribe", None),
+    let active = row.sub.lease.map(|lease| lease.terms);
+    let (mode, lease, target) = match &pending.intent {
+        Intent::Subscribe { lease, target } => {
+            let target = match active {
+                Some(_) => {
+                    let all = Confirmation::of_everything();
+                    renewal::renewed(&row.sub.target, target.clone(), &all)
+                }
+                None => target.clone(),
+            };
+            ("subscribe", Some(*lease), target)
+        }
+        Intent::Refresh => ("subscribe", Some(active?), row.sub.target.clone()),
+        Intent::Unsubscribe { target } => ("unsubscribe", None, target.clone()),
     };
-    let mut target = pending.intent.target().unwrap_or(&row.sub.target).clone();
-    if row.sub.lease.is_some() {
-        target.renewing(&row.sub.target);
-    }
+    let form = &row.sub.representation;
     Some(Question {
+        form: (form != RESOURCE).then(|| form.clone()),
         mode,
         topic: row.sub.topic.clone(),
         lease_secs: lease.map(|lease| lease.secs),
@@ -204,6 +223,15 @@ fn question(row: &SubscriptionRow, client: ClientNet) -> Option<Question> {
         client,
         wait_max: Duration::ZERO,
     })
+}
+
+/// The terms of the lease after a renewal. A subscriber that is asked again by itself goes on to be:
+/// it may know nothing of leases that end.
+fn renewed_lease(active: LeaseTerms, asked: LeaseTerms) -> LeaseTerms {
+    LeaseTerms {
+        auto_refresh: active.auto_refresh || asked.auto_refresh,
+        ..asked
+    }
 }
 
 /// The position that pushes will follow on once a request is confirmed. A position that is there is

@@ -463,6 +463,8 @@ async fn a_push_that_was_taken_is_sent_again_to_who_asks_for_it() {
     rig.wait(60).await;
     assert_eq!(rig.net.pushes().len(), 2);
     let since = format!("cursor:{before}");
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-confirms", "cursor"));
     let asked = rig.ask_to("subscribe", &[("hub.since", &since)]).await;
     assert_eq!(asked.0, 202);
     rig.wait(1).await;
@@ -631,7 +633,9 @@ async fn a_subscriber_may_say_from_where_on() {
         (calls[1].prev(), calls[1].last()),
         (since.as_str(), rig.head().await.as_str())
     );
-    // Asked again, it comes again: the subscriber has lost what it had.
+    // Asked again, it comes again: the subscriber has lost what it had, and says so.
+    rig.net
+        .on_verify(|call| Reply::willing(call).with("x-hub-confirms", "cursor"));
     assert_eq!(
         rig.ask_to("subscribe", &[("hub.since", "cursor:")]).await.0,
         202

@@ -154,6 +154,11 @@ impl Reply {
         self
     }
 
+    /// The answer of a subscriber that takes these methods.
+    pub(super) fn naming(call: &Call, methods: &'static str) -> Self {
+        Self::willing(call).with("x-hub-methods", methods)
+    }
+
     /// The answer of a subscriber that asked for the subscription.
     pub(super) fn willing(call: &Call) -> Self {
         match call.param("hub.challenge") {

@@ -32,7 +32,6 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
 /// Pause after which a quiet stream says something: below the usual idle limit of proxies, 60 s,
@@ -78,12 +77,11 @@ pub(crate) async fn open(
         return Ok(named(response(body::whole(Bytes::new()), is_negotiated)));
     }
     let place = context.waiters.enter(context.client(request), feed.named)?;
-    let gives_way = place.gives_way().clone();
     let end = end(
         context.clone(),
         asked.caller.clone(),
         query.timeout_secs,
-        gives_way,
+        place.ended(),
     );
     let pages = context.readers.follow_position(reading, end)?;
     let body = EventBody::new(pages, place).boxed_unsync();
@@ -132,12 +130,12 @@ fn position(request: &Parts, since: &str) -> Result<String, Refusal> {
 }
 
 /// The end of a stream: the server stops, its reader has lost the right to read, or sees another
-/// part of the feed now, has asked for so many seconds, or gives way to another client.
+/// part of the feed now, or has asked for so many seconds, or its place is needed.
 async fn end(
     context: Arc<ServeContext>,
     caller: Caller,
     timeout_secs: Option<u64>,
-    gives_way: CancellationToken,
+    gives_way: impl Future<Output = ()>,
 ) {
     let late = async {
         match timeout_secs {
@@ -149,7 +147,7 @@ async fn end(
         () = context.stop.cancelled() => {}
         () = context.until_not_admitted(&caller) => {}
         () = late => {}
-        () = gives_way.cancelled() => {}
+        () = gives_way => {}
     }
 }
 

@@ -185,15 +185,15 @@ async fn read_or_hold(
             };
         }
     };
-    // Held until there is something to read, until the deadline, or until the caller may not read
-    // the feed any more.
+    // Held until there is something to read, until the deadline, until it gives way to another, or
+    // until the caller may not read the feed any more.
     let stop = context.stop.child_token();
     let held = context.readers.read_held(reading, deadline, &stop);
     tokio::pin!(held);
     tokio::select! {
         body = &mut held => return Ok(body?),
         () = context.until_not_admitted(&asked.caller) => stop.cancel(),
-        () = place.gives_way().cancelled() => stop.cancel(),
+        () = place.ended() => stop.cancel(),
     }
     Ok(held.await?)
 }

@@ -684,7 +684,7 @@ async fn streams_and_held_requests_share_their_places() {
     let poll = format!("/feeds/blog.json?since=cursor:{since}&timeout=100");
     let held = tokio::spawn(site.ask(Method::GET, &poll, &[]));
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let _one = from(&site, "192.0.2.1", "/feeds/blog.events").await;
+    let mut one = from(&site, "192.0.2.1", "/feeds/blog.events").await;
     let two = from(&site, "192.0.2.1", "/feeds/blog.events").await;
     assert_eq!((two.status, site.held()), (200, 3));
     let third = from(&site, "192.0.2.1", "/feeds/blog.events").await;
@@ -697,10 +697,16 @@ async fn streams_and_held_requests_share_their_places() {
         429,
         "a held request is one of them"
     );
-    let of_network = from(&site, "192.0.2.9", "/feeds/blog.events").await;
-    assert_eq!(of_network.status, 429, "its network holds its share");
-    let _other = from(&site, "198.51.100.2", "/feeds/blog.events").await;
-    let more = from(&site, "198.51.100.2", "/feeds/blog.events").await;
+    let _other = from(&site, "192.0.2.2", "/feeds/blog.events").await;
+    // The client with two gives way to one with none, and nobody with one does.
+    let third = from(&site, "192.0.2.3", "/feeds/blog.events").await;
+    assert_eq!((third.status, site.held()), (200, 4));
+    let mut frames = 0;
+    while one.frame().await.is_some() {
+        frames += 1;
+        assert!(frames < 3, "the stream ends");
+    }
+    let more = from(&site, "192.0.2.4", "/feeds/blog.events").await;
     assert_eq!(
         (more.status, more.headers.contains_key("retry-after")),
         (503, true)
@@ -711,6 +717,36 @@ async fn streams_and_held_requests_share_their_places() {
         200
     );
     held.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_request_that_gives_way_is_answered_with_its_empty_page() {
+    let setting = Config {
+        waiters_max: 2,
+        ..Config::default()
+    };
+    let site = Site::set(setting).await;
+    site.rig.change(vec![add(1)]).await;
+    let poll = format!("/feeds/blog.json?since=cursor:{}", head(&site).await);
+    let began = tokio::time::Instant::now();
+    let held = async {
+        let status = from(&site, "2001:db8:7:1::1", &poll).await.status;
+        (status, began.elapsed().as_secs())
+    };
+    let other = from(&site, "2001:db8:7:2::1", &poll);
+    let honest = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        from(&site, "198.51.100.7", "/feeds/blog.events")
+            .await
+            .status
+    };
+    let (held, other, honest) = tokio::join!(held, other, honest);
+    assert_eq!((held, other.status, honest), ((200, 1), 200, 200));
+    assert_eq!(
+        began.elapsed().as_secs(),
+        55,
+        "the other one is held to its end"
+    );
 }
 
 #[tokio::test(start_paused = true)]

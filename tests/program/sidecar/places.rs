@@ -3,7 +3,7 @@
 
 use super::rig::{Origin, Sidecar, Wire};
 use http::Method;
-use testkit::client::ask;
+use testkit::{client::ask, wait::until};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// The client with most places, and another one.
@@ -100,11 +100,19 @@ async fn figure(sidecar: &Sidecar, name: &str) -> String {
 async fn others_are_answered_beside(
     target: &str,
 ) -> (Sidecar, Vec<Wire>, UnboundedReceiver<String>) {
+    others_are_answered_beside_clients(target, |_| GREEDY.to_owned()).await
+}
+
+/// Likewise beside clients that are numbered.
+async fn others_are_answered_beside_clients(
+    target: &str,
+    client: impl Fn(usize) -> String,
+) -> (Sidecar, Vec<Wire>, UnboundedReceiver<String>) {
     let (sidecar, mut reached) = behind(TRUSTED).await;
     let mut held = Vec::new();
     // More would be refused for a second: the client has just lost a place.
-    for _ in 0..=KEPT {
-        held.push(begin(&sidecar, target, GREEDY).await);
+    for no in 0..=KEPT {
+        held.push(begin(&sidecar, target, &client(no)).await);
         assert_eq!(reached.recv().await.as_deref(), Some(target));
     }
     for _ in 0..3 {
@@ -193,5 +201,41 @@ async fn a_local_address_that_is_no_trusted_proxy_loses_nothing_and_a_refusal_is
         ("taken_away_total", "0"),
     ] {
         assert_eq!(figure(&sidecar, name).await, expect, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn networks_of_one_owner_make_room_for_others_whatever_they_hold() {
+    for target in ["/up", "/hang", "/socket", "/stream", "/flood"] {
+        let site = |no: usize| format!("2001:db8:7:{no:x}::1");
+        others_are_answered_beside_clients(target, site).await;
+    }
+    let neighbours = |no: usize| format!("203.0.113.{no}");
+    others_are_answered_beside_clients("/up", neighbours).await;
+    let mapped = |no: usize| format!("::ffff:203.0.113.{no}");
+    others_are_answered_beside_clients("/up", mapped).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_slowest_goes_when_none_is_free_whoever_it_is() {
+    for target in ["/up", "/socket", "/stream"] {
+        let (sidecar, mut reached) = behind(TRUSTED).await;
+        let mut held = Vec::new();
+        for no in 0..PLACES {
+            let everywhere = format!("2001:db8:{no:x}::1");
+            held.push(begin(&sidecar, target, &everywhere).await);
+            reached.recv().await;
+        }
+        until("a reader gets a place", async || {
+            front_page(&sidecar, OTHER).await == "200"
+        })
+        .await;
+        assert_ne!(figure(&sidecar, "taken_away_total").await, "0", "{target}");
+        if target == "/up" {
+            let head = held[0].head().await.unwrap();
+            assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
+            let why = held[0].until("\n").await;
+            assert!(why.contains("this was the slowest one"), "{why}");
+        }
     }
 }
