@@ -30,7 +30,7 @@ mod groups;
 
 mod parts;
 
-mod archives;
+pub(super) mod archives;
 
 mod pages;
 

@@ -44,7 +44,7 @@ use std::{
     },
 };
 pub use store_copy::{CopyReport, copy_store, move_store};
-pub use verify::{VerifiedKind, VerifyReport, verify};
+pub use verify::{DamageEffect, VerifiedKind, VerifyReport, verify};
 use writer::{Writer, Writing};
 
 mod tables;
