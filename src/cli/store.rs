@@ -200,6 +200,19 @@ fn copied(from: &StorePlace, to: &StorePlace, keep: bool) -> anyhow::Result<Stri
     }
 }
 
+/// The words on a damaged file: what a start does with it, and what helps.
+fn damage_advice(path: &Path, refused_start: Option<&str>) -> String {
+    let path = path.display();
+    match refused_start {
+        None => format!(
+            "{path} is damaged. everfeed starts with it, and serves what is not damaged. Keep a copy of the file, and restore a backup if one is sound"
+        ),
+        Some(why) => format!(
+            "{path} is damaged, and everfeed does not start with it: {why}. Keep a copy of the file, and restore a backup"
+        ),
+    }
+}
+
 /// Reads the file at a path and prints what was found.
 pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
@@ -207,10 +220,7 @@ pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     println!("{}", path.display());
     print!("{report}");
     if !report.is_sound() {
-        bail!(
-            "{} is damaged. Stop everfeed and keep a copy of the file. Then restore a backup, or move the file away and begin anew",
-            path.display()
-        );
+        bail!("{}", damage_advice(path, report.refused_start.as_deref()));
     }
     if let Some(behind) = report.behind {
         bail!(
