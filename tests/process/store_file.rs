@@ -142,7 +142,8 @@ async fn a_publisher_that_asked_to_be_left_alone_once_spoils_no_backup_and_no_co
         told.matches("left alone").count() >= 2
     };
     place.until("both are left alone", paused).await;
-    let told = place.run(EVERFEED, &["backup", "backup.redb"]);
+    let backup = place.path("backup.redb").display().to_string();
+    let told = place.run(EVERFEED, &["backup", &backup]);
     assert_eq!(told.code, 0, "{}", told.all());
     running.signal(nix::sys::signal::Signal::SIGTERM);
     assert!(running.wait().success());
