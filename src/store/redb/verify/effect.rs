@@ -57,7 +57,7 @@ impl DamageEffect {
         match self {
             Self::PassedOver => "everfeed passes over what is damaged, and says so in the log",
             Self::OfOneFeed => {
-                "everfeed neither serves nor polls a feed whose record is damaged; it does all others"
+                "everfeed neither serves nor polls a feed with a damaged record. All others go on"
             }
             Self::OfOneItem => {
                 "everfeed answers a page with a damaged item by an error, which names the command that removes the item"
