@@ -265,7 +265,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
                 if std::fs::metadata(&config.store.path).is_ok_and(|found| found.len() > 0) {
                     let path = config.store.path.display();
                     errln!(
-                        "--new-store: everfeed uses the store at {path}. Move it away to begin anew"
+                        "--new-store changes nothing: everfeed uses the store that is at {path}"
                     );
                 }
             }

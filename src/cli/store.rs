@@ -201,6 +201,19 @@ fn copied(from: &StorePlace, to: &StorePlace, keep: bool) -> anyhow::Result<Stri
     }
 }
 
+/// The words on a damaged file: what a start does with it, and what helps.
+fn damage_advice(path: &Path, refused_start: Option<&str>) -> String {
+    let path = path.display();
+    match refused_start {
+        None => format!(
+            "{path} is damaged. everfeed starts with it, and serves what is not damaged. Keep a copy of the file, and restore a backup if one is sound"
+        ),
+        Some(why) => format!(
+            "{path} is damaged, and everfeed does not start with it: {why}. Keep a copy of the file, and restore a backup"
+        ),
+    }
+}
+
 /// Reads the file at a path and prints what was found.
 pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
@@ -208,16 +221,7 @@ pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     outln!("{}", path.display());
     out!("{report}");
     if !report.is_sound() {
-        let path = path.display();
-        if report.opens {
-            bail!(
-                "{path} is damaged, and `everfeed serve` opens it: it serves what can be read, and says of the rest what is damaged. Keep a copy of the file before you \
-                 change anything. A backup brings back the damaged rows"
-            );
-        }
-        bail!(
-            "{path} is damaged and cannot be opened. Keep a copy of the file, and restore a backup. Without a backup, move the file away and begin a new store"
-        );
+        bail!("{}", damage_advice(path, report.refused_start.as_deref()));
     }
     if let Some(behind) = report.behind {
         bail!(

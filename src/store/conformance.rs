@@ -30,7 +30,7 @@ mod groups;
 
 mod parts;
 
-mod archives;
+pub(super) mod archives;
 
 mod pages;
 
@@ -39,8 +39,6 @@ pub(super) mod subscriptions;
 pub(super) mod accounts;
 
 mod registry;
-
-mod every_table;
 
 mod sharing;
 

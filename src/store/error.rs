@@ -131,7 +131,8 @@ pub enum StoreError {
     /// The record of a feed, without which nothing of it can be told, could not be read back.
     #[error(
         "the record of feed `{feed}` is damaged: {what}. It is not served or polled; all other feeds are. A backup restores \
-         it. To begin it anew, take it out of the configuration, run `everfeed forget {feed}`, and put it back"
+         it. Without a backup its items and cursors are lost: take it out of the configuration, run `everfeed forget {feed}`, \
+         and put it back as a new feed"
     )]
     DamagedFeed {
         /// The name of the feed.

@@ -44,33 +44,8 @@ use std::{
     },
 };
 pub use store_copy::{CopyReport, copy_store, move_store};
-pub use verify::{VerifiedKind, VerifyReport, verify};
+pub use verify::{DamageEffect, VerifiedKind, VerifyReport, verify};
 use writer::{Writer, Writing};
-
-/// Rows and figures that tests of all stores need of a file.
-#[cfg(test)]
-pub(super) mod test_rows {
-    use super::{
-        sealed::Sealed,
-        tables::{HOSTS, TableEdit as _, table_names},
-    };
-    use std::path::Path;
-
-    /// Number of all tables.
-    pub(in crate::store) fn tables() -> usize {
-        table_names().len()
-    }
-
-    /// Writes a row of the pauses of hosts, whatever is in it, into a file that nobody has open.
-    pub(in crate::store) fn put_host(path: &Path, host: &str, value: &[u8]) {
-        let database = redb::Database::open(path).unwrap();
-        let tx = database.begin_write().unwrap();
-        let mut table: Sealed<_, _> = tx.edit(HOSTS).unwrap();
-        table.insert(host, value).unwrap();
-        drop(table);
-        tx.commit().unwrap();
-    }
-}
 
 mod tables;
 

@@ -45,6 +45,8 @@ mod observation;
 
 mod poll_state;
 
+pub(super) mod pause;
+
 mod walk;
 
 mod subscription;

@@ -5,7 +5,8 @@ use crate::EVERFEED;
 use std::{path::Path, process::Command};
 use testkit::{
     place::{Place, Told, feed, run},
-    publisher::{Publisher, ok},
+    postgres::PostgresServer,
+    publisher::{Publisher, ok, with_headers},
 };
 
 /// A feed of so many posts.
@@ -119,4 +120,56 @@ async fn a_store_that_is_served_is_left_alone() {
         "{}",
         told.out
     );
+}
+
+#[tokio::test]
+async fn a_publisher_that_asked_to_be_left_alone_once_spoils_no_backup_and_no_copy() {
+    let publisher = Publisher::of(|_| ok("application/rss+xml", rss(3))).await;
+    let later = |status| move |_: &_| with_headers(status, &[("retry-after", "7200")], "");
+    let (busy, many) = (
+        Publisher::of(later(503)).await,
+        Publisher::of(later(429)).await,
+    );
+    let place = Place::free();
+    let server = format!("public_url = \"http://{}\"", place.consumers);
+    let feeds = [("rss", &publisher), ("busy", &busy), ("many", &many)];
+    let feeds = feeds.map(|(name, of)| feed(name, &of.url("/rss"), ""));
+    place.configure(&server, &feeds.concat());
+    let mut running = place.start(&mut place.command(EVERFEED, &["serve"]));
+    place.answers("/feeds/rss.json", 200).await;
+    let paused = async || {
+        let told = place.run(EVERFEED, &["status"]).all();
+        told.matches("left alone").count() >= 2
+    };
+    place.until("both are left alone", paused).await;
+    let backup = place.path("backup.redb").display().to_string();
+    let told = place.run(EVERFEED, &["backup", &backup]);
+    assert_eq!(told.code, 0, "{}", told.all());
+    running.signal(nix::sys::signal::Signal::SIGTERM);
+    assert!(running.wait().success());
+    let pauses = |file: &str| {
+        let told = shell(&place, "", &format!("store verify --file {file}"));
+        assert_eq!(told.code, 0, "{file}: {}", told.all());
+        let line = told
+            .out
+            .lines()
+            .find(|line| line.contains("pauses of hosts"));
+        let rows: Vec<&str> = line.expect("they are counted").split(' ').collect();
+        let rows: Vec<&str> = rows.into_iter().filter(|word| !word.is_empty()).collect();
+        assert_eq!(rows[..2], ["2", "0"], "{file}: {}", told.out);
+    };
+    pauses("everfeed.redb");
+    pauses("backup.redb");
+    let done = |line: &str| {
+        let told = shell(&place, "", line);
+        assert_eq!(told.code, 0, "{line}: {}", told.all());
+    };
+    done("restore --config everfeed.toml backup.redb");
+    pauses("everfeed.redb");
+    done("store copy --keep everfeed.redb beside.redb");
+    pauses("beside.redb");
+    let database = PostgresServer::start();
+    done(&format!("store copy everfeed.redb '{}'", database.url()));
+    done(&format!("store copy '{}' back.redb", database.url()));
+    pauses("back.redb");
 }

@@ -26,7 +26,7 @@ on_every_store![
     staged_pages_show_nothing_of_what_was_forgotten,
 ];
 
-pub(super) fn walk() -> ArchiveWalk {
+pub(crate) fn walk() -> ArchiveWalk {
     let feed = Url::parse("http://example.org/feed").unwrap();
     let rules = WalkRules {
         reach: OwnOrigins::new(feed.clone(), vec![]),
@@ -58,7 +58,7 @@ pub(super) fn walk() -> ArchiveWalk {
     ArchiveWalk::begin(&feed, &seen, None, &rules, START).unwrap()
 }
 
-pub(super) fn page(no: u32) -> StagedPage {
+pub(crate) fn page(no: u32) -> StagedPage {
     StagedPage {
         no,
         address: PageAddress {

@@ -24,6 +24,7 @@ use crate::{
         stored::{
             damaged, decode, encode,
             item::{decode_item, item_header},
+            pause::decode_pause,
         },
         subscriptions::Progress,
     },
@@ -683,11 +684,9 @@ fn further_columns(
         "hosts" => {
             let (mut since, mut until) = (Vec::new(), Vec::new());
             for value in values() {
-                // One of an earlier store has its end alone.
-                let (first, last) = value.split_at(value.len().saturating_sub(8));
-                let last = long(last)?.cast_signed();
-                since.push(long(first).map_or(last, u64::cast_signed));
-                until.push(last);
+                let pause = decode_pause(value)?;
+                since.push(pause.since);
+                until.push(pause.until);
             }
             FurtherColumns {
                 names: &[("paused_since", "bigint"), ("paused_until", "bigint")],

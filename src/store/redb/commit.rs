@@ -8,7 +8,7 @@ use super::{
     rows, salvage,
     tables::{
         HOSTS, OBSERVATIONS, POLLS, STAGING, TableEdit as _, WALKS, WINDOWS, feed_key, page_key,
-        pause_value, seq_key, seq_of, stamp_of,
+        seq_key, seq_of,
     },
     writer::Writing,
 };
@@ -21,7 +21,12 @@ use crate::{
         record::FeedNo,
         schedule::PollState,
     },
-    store::{Commit, HostPause, Receipt, StoreError, group_plan::MemberCommit, plan},
+    store::{
+        Commit, HostPause, Receipt, StoreError,
+        group_plan::MemberCommit,
+        plan,
+        stored::pause::{decode_pause, encode_pause},
+    },
 };
 use redb::WriteTransaction;
 
@@ -187,9 +192,9 @@ pub(super) fn save_polls(
         let mut table = tx.edit(HOSTS)?;
         // Pauses are rare and most are over soon, so the table stays short when each new one sweeps
         // it.
-        table.retain(|until| stamp_of(until) > now)?;
+        table.retain(|pause| decode_pause(pause).is_ok_and(|pause| pause.until > now))?;
         for (host, pause) in pauses {
-            table.insert(host.as_str(), &pause_value(*pause))?;
+            table.insert(host.as_str(), &encode_pause(*pause))?;
         }
     }
     writing.record_clock();

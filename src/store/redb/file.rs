@@ -595,7 +595,7 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
 /// The error of a store whose values this everfeed cannot read any more, sound as they are.
 fn older_store(path: &Path, how: &str) -> StoreError {
     StoreError::Schema(format!(
-        "{} was written by an older everfeed: {how}; take the everfeed that wrote it, or move the file away and begin anew",
+        "{} was written by an older everfeed: {how}; take the everfeed that wrote it",
         path.display()
     ))
 }
@@ -698,7 +698,7 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
             "{path} is open in another process; is everfeed already running?"
         )),
         DatabaseError::UpgradeRequired(version) => StoreError::Schema(format!(
-            "{path} was written by an older everfeed (redb format {version}), and this one does not read it. Use the everfeed that wrote it, or move the file away and begin anew"
+            "{path} was written by an older everfeed (redb format {version}), and this one does not read it. Use the everfeed that wrote it"
         )),
         DatabaseError::Storage(StorageError::Io(error))
             if error.kind() == ErrorKind::InvalidData =>

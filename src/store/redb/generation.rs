@@ -21,7 +21,7 @@ use redb::{Database, ReadableDatabase as _, WriteTransaction};
 pub(super) const COPY_KEY: &str = "copied_at";
 
 /// Key in META of the last restore: its time as a T, and the words for the operator.
-const RESTORED_KEY: &str = "restored";
+pub(super) const RESTORED_KEY: &str = "restored";
 
 /// Time for which a restore is told at every opening and in the status, in seconds: 7 days.
 const RESTORE_TOLD_SECS: u64 = 7 * 86_400;

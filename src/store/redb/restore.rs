@@ -129,8 +129,12 @@ pub(super) fn check_source(from: &Path, to: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let first = report.faults.first().map_or("", String::as_str);
+    let by_hand = match report.refused_start {
+        None => "; everfeed starts with the file as it is, and serves what is not damaged",
+        Some(_) => "",
+    };
     Err(StoreError::Damaged(format!(
-        "{} has {} faults and is not taken; the first: {first}",
+        "{} has {} faults and is not taken{by_hand}; the first: {first}",
         from.display(),
         report.faults_total
     )))

@@ -6,8 +6,7 @@ use super::{
     tables::{
         EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS,
         POLLS, PageKey, STAGING, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
-        feed_of, hash_key, id_key, item_id_of, pause_of, seq_of, stamp_key, stamp_of,
-        witnessed_ids,
+        feed_of, hash_key, id_key, item_id_of, seq_of, stamp_key, stamp_of, witnessed_ids,
     },
 };
 use crate::{
@@ -20,12 +19,14 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
+    secret::masked_with_query,
     store::{
         HostPause, Snapshot, StoreError, Witnessed,
         plan::Held,
         stored::{
             damaged, decode,
             item::{decode_item, item_header, plain_bytes},
+            pause::decode_pause,
         },
     },
 };
@@ -203,7 +204,7 @@ fn by_feed<T>(
     Ok((sound, damaged))
 }
 
-/// The pauses of the authorities after a name.
+/// The pauses of the authorities after a name. One that is damaged is left out, and told.
 pub(super) fn host_pauses(
     source: &impl TableSource,
     after: Option<&str>,
@@ -212,9 +213,20 @@ pub(super) fn host_pauses(
     let after = after.map_or(Bound::Unbounded, Bound::Excluded);
     let hosts = source.table(HOSTS)?;
     let mut pauses = Vec::new();
-    for row in hosts.range::<&str>((after, Bound::Unbounded))?.take(max) {
+    for row in hosts.range_unchecked::<&str>((after, Bound::Unbounded))? {
         let (host, pause) = row?;
-        pauses.push((host.value().to_owned(), pause_of(pause.value())?));
+        let host = host.value().to_owned();
+        match pause.and_then(|pause| decode_pause(pause.value())) {
+            Ok(pause) => pauses.push((host, pause)),
+            Err(StoreError::Damaged(what)) => tracing::error!(
+                "The pause of {} is damaged, and its feeds are polled when they are due: {what}",
+                masked_with_query(&host)
+            ),
+            Err(error) => return Err(error),
+        }
+        if pauses.len() == max {
+            break;
+        }
     }
     Ok(pauses)
 }

@@ -14,7 +14,6 @@ use crate::{
         item::{ItemId, KeyHash},
         moment::Moment,
         record::FeedNo,
-        schedule::Pause,
         stamp::Stamp,
     },
     store::{StoreError, SubscriptionNo, stored::damaged},
@@ -30,6 +29,8 @@ pub(super) const SCHEMA: u32 = 1;
 pub(super) type FeedKey = [u8; 4];
 /// Feed, stamp.
 pub(super) type StampKey = [u8; 12];
+/// A stamp, as the value of a row that points.
+pub(super) type StampValue = [u8; 8];
 /// Feed, id.
 pub(super) type IdKey = [u8; 14];
 /// Feed, hash of a key.
@@ -123,9 +124,8 @@ pub(super) const GROUP_POSTS: SealedTable<&'static IdKey> = SealedTable::new("gr
 pub(super) const HOLDINGS: SealedTable<&'static HoldingKey> = SealedTable::new("holdings");
 /// (member, group): the groups of a feed.
 pub(super) const MEMBERSHIPS: SealedTable<&'static MembershipKey> = SealedTable::new("memberships");
-/// Host to its pause.
+/// Authority to its pause (see [`pause`](crate::store::stored::pause)).
 pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
-
 /// `RegistryText`, by the name of its feed.
 pub(super) const REGISTRY: SealedTable<&'static str> = SealedTable::new("registry");
 
@@ -286,27 +286,8 @@ pub(super) fn stamp_of(key: &[u8]) -> Stamp {
     Stamp::from_micros(key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail)))
 }
 
-pub(super) fn stamp_value(stamp: Stamp) -> [u8; 8] {
+pub(super) fn stamp_value(stamp: Stamp) -> StampValue {
     stamp.micros().to_be_bytes()
-}
-
-/// Bytes of a pause: its beginning, then its end.
-pub(super) const PAUSE_BYTES: usize = 16;
-
-pub(super) fn pause_value(pause: Pause) -> [u8; PAUSE_BYTES] {
-    join(&stamp_value(pause.since), &stamp_value(pause.until))
-}
-
-/// A pause as it is stored. One of an earlier store, of a whole host and without its beginning, meets
-/// no authority and runs out.
-pub(super) fn pause_of(value: &[u8]) -> Result<Pause, StoreError> {
-    if !matches!(value.len(), 8 | PAUSE_BYTES) {
-        return Err(damaged(format!("a pause holds {} bytes", value.len())));
-    }
-    Ok(Pause {
-        since: stamp_of(&value[..8]),
-        until: stamp_of(value),
-    })
 }
 
 pub(super) fn published_key(feed: FeedNo, listed: Moment, created: Stamp) -> PublishedKey {

@@ -52,6 +52,7 @@ use std::{
 };
 
 mod damage;
+mod every_table;
 mod faulty_disk;
 mod rewriting;
 

@@ -4,9 +4,10 @@
 use super::{
     accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
     commit_order::CommitOrder,
+    copy_note::{LEFT_KEY, UNFINISHED_KEY},
     counted::{self, Chunk, CountedAxis},
     file::{BARE_SCHEMA_KEY, UNFINISHED, check_schema, checked_order, refusal},
-    generation::COPY_KEY,
+    generation::{COPY_KEY, RESTORED_KEY},
     guarded::{guarded, sheltered},
     mark_file::{FoundMark, MarkFile},
     overlay::Overlay,
@@ -15,11 +16,12 @@ use super::{
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
         COUNTED, CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
-        GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS,
-        POLLS, POSITIONS, PUBLISHED, REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
-        SnapshotRows, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES,
-        feed_key, feed_of, holding_key, id_key, item_id_of, listed_of, pause_of, snapshot_table,
-        stamp_key, stamp_of, subscription_key, subscription_of, term_of,
+        FeedKey, GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META,
+        OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS,
+        SUBSCRIPTIONS, SnapshotRows, StampKey, StampValue, SubscriptionKey, TERMS, TOKENS,
+        TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, holding_key, id_key,
+        item_id_of, listed_of, snapshot_table, stamp_key, stamp_of, subscription_key,
+        subscription_of, term_of,
     },
     word_index::{Segment, postings},
     writer::{CLOCK_KEY, CONTENT_KEY},
@@ -41,9 +43,11 @@ use crate::{
         FoundFeeds, StoreError, Subscription,
         clock_guard::ClockGuard,
         content_mark::ContentMark,
+        moved_rows::MoveNote,
         stored::{
             RegistryText, StoredKind, damaged, decode,
             item::{decode_item, item_header},
+            pause::decode_pause,
         },
         subscriptions::Progress,
     },
@@ -59,6 +63,9 @@ use std::{
     io::ErrorKind,
     path::Path,
 };
+
+pub use effect::DamageEffect;
+use effect::refused_start;
 
 /// Faults that are described; the others are counted.
 const FAULTS_SHOWN_MAX: usize = 20;
@@ -79,8 +86,8 @@ pub struct VerifyReport {
     pub doubt: Option<&'static str>,
     /// The words for a store behind the mark beside it: a later state of it was served.
     pub behind: Option<String>,
-    /// True if the file can be opened, so that `everfeed serve` serves what of it can be read.
-    pub opens: bool,
+    /// The words with which a start refuses a damaged file; `None` for one that it opens.
+    pub refused_start: Option<String>,
 }
 
 /// The values of one kind.
@@ -92,6 +99,8 @@ pub struct VerifiedKind {
     pub values: u64,
     /// Values of those that are damaged.
     pub damaged: u64,
+    /// The effect of a damaged one on a process that serves the file.
+    pub effect: DamageEffect,
 }
 
 impl VerifyReport {
@@ -118,6 +127,9 @@ pub fn verify(path: &Path) -> Result<VerifyReport, StoreError> {
     }
     if pages(path, &mut report)? {
         values(path, &mut report)?;
+    }
+    if !report.is_sound() {
+        report.refused_start = refused_start(path);
     }
     Ok(report)
 }
@@ -175,7 +187,7 @@ fn values(path: &Path, report: &mut VerifyReport) -> Result<(), StoreError> {
         opened => opened?,
     };
     match sheltered(|| check_schema(path, &database)) {
-        Ok(()) => report.opens = true,
+        Ok(()) => {}
         // Of another schema, and sound as far as that can be told.
         Err(error @ StoreError::Schema(_)) if report.is_sound() => return Err(error),
         Err(error) => report.fault(bare(&error)),
@@ -247,18 +259,23 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
             check::<u32>(value)
         } else if is(LAST_SUBSCRIPTION_KEY) || is(LAST_USER_KEY) || is(LAST_TOKEN_KEY) {
             check::<u64>(value)
+        } else if is(RESTORED_KEY) {
+            check_length(value, value.len().max(size_of::<StampValue>()))
+        } else if is(LEFT_KEY) || is(UNFINISHED_KEY) {
+            let note = MoveNote::of_row(value).map(drop);
+            note.ok_or_else(|| damaged("the note of a copy is cut short"))
         } else {
             Ok(())
         }
     });
-    table.numbers(FEED_NAMES, "names of feeds", 4);
+    table.pointers::<FeedKey, _>(FEED_NAMES, "names of feeds");
     table.values::<FeedRecord, _>(FEEDS, "feeds");
     table.read(ITEMS, "items", |key, value| {
         decode_item(stamp_of(key), value).map(drop)
     });
-    table.numbers(IDS, "ids of items", 8);
-    table.numbers(CREATED, "times of creation", 8);
-    table.numbers(PUBLISHED, "dates of publication", 8);
+    table.pointers::<StampValue, _>(IDS, "ids of items");
+    table.pointers::<StampValue, _>(CREATED, "times of creation");
+    table.pointers::<StampValue, _>(PUBLISHED, "dates of publication");
     table.read(COUNTED, "counts of items", |_, value| {
         Chunk::of_row(value).map(drop)
     });
@@ -269,9 +286,11 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
         Ok(key) => postings::check(term_of(key), value),
         Err(_) => check_length(key, 12),
     });
-    table.numbers(KEYS, "keys of entries", 10);
+    table.read(KEYS, "keys of entries", |_, value| {
+        item_id_of(value).map(drop)
+    });
     table.read(WITNESSES, "witnesses of entries", |_, value| {
-        check_length(value, value.len().next_multiple_of(10))
+        check_length(value, value.len().next_multiple_of(size_of::<ItemId>()))
     });
     table.values::<WindowState, _>(WINDOWS, "windows");
     table.values::<PollState, _>(POLLS, "poll states");
@@ -281,8 +300,8 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.values::<ObservationRecord, _>(OBSERVATIONS, "observations");
     table.values::<Subscription, _>(SUBSCRIPTIONS, "subscriptions");
     table.values::<Progress, _>(POSITIONS, "positions of subscriptions");
-    table.numbers(SUBSCRIPTION_KEYS, "topics of subscriptions", 8);
-    table.numbers(FEED_SUBSCRIPTIONS, "subscriptions by feed", 0);
+    table.pointers::<SubscriptionKey, _>(SUBSCRIPTION_KEYS, "topics of subscriptions");
+    table.pointers::<(), _>(FEED_SUBSCRIPTIONS, "subscriptions by feed");
     table.values::<User, _>(USERS, "users");
     table.values::<AccessToken, _>(TOKENS, "tokens");
     table.values::<LegacyDocument, _>(DOCUMENTS, "documents");
@@ -290,10 +309,12 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.values::<RegistryText, _>(REGISTRY, "entries of the registry");
     table.values::<GroupRecord, _>(GROUPS, "groups");
     table.values::<GroupPost, _>(GROUP_POSTS, "posts of groups");
-    table.numbers(HOLDINGS, "items in groups", 10);
-    table.numbers(MEMBERSHIPS, "members of groups", 0);
+    table.read(HOLDINGS, "items in groups", |_, value| {
+        item_id_of(value).map(drop)
+    });
+    table.pointers::<(), _>(MEMBERSHIPS, "members of groups");
     table.read(HOSTS, "pauses of hosts", |_, value| {
-        pause_of(value).map(drop)
+        decode_pause(value).map(drop)
     });
 }
 
@@ -313,14 +334,9 @@ impl Tables<'_> {
         self.read(table, name, |_, value| check::<T>(value));
     }
 
-    /// Reads a table of values of so many bytes.
-    fn numbers<K: Key + 'static>(
-        &mut self,
-        table: SealedTable<K>,
-        name: &'static str,
-        bytes: usize,
-    ) {
-        self.read(table, name, |_, value| check_length(value, bytes));
+    /// Reads a table of values with the width of a type, the one that is written.
+    fn pointers<V, K: Key + 'static>(&mut self, table: SealedTable<K>, name: &'static str) {
+        self.read(table, name, |_, value| check_length(value, size_of::<V>()));
     }
 
     fn read<K: Key + 'static>(
@@ -333,6 +349,7 @@ impl Tables<'_> {
             name,
             values: 0,
             damaged: 0,
+            effect: DamageEffect::of_table(table.name()),
         };
         let walked = sheltered(|| {
             let opened = self.snapshot.open_table(table.definition())?;
@@ -631,9 +648,17 @@ impl fmt::Display for VerifyReport {
         if more > 0 {
             writeln!(f, "damaged: {more} more")?;
         }
+        if self.refused_start.is_some() {
+            return Ok(());
+        }
+        for kind in self.kinds.iter().filter(|kind| kind.damaged > 0) {
+            writeln!(f, "{}: {}", kind.name, kind.effect.words())?;
+        }
         Ok(())
     }
 }
+
+mod effect;
 
 #[cfg(test)]
 mod tests;
