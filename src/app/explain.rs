@@ -438,7 +438,8 @@ fn dates_of(item: &Item, entry: &Entry) -> Vec<String> {
 fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
     let row = last.entries.iter().find(|row| row.id == item.id);
     let polls = row.map_or(0, |row| row.changed_polls);
-    let held = last.deferred.iter().find(|held| held.id == item.id);
+    let mut waiting = last.deferred.iter().filter(|held| !held.is_between_turns());
+    let held = waiting.find(|held| held.id == item.id);
     if item.is_gone() || (polls <= CHANGED_POLLS_MAX && held.is_none()) {
         return None;
     }

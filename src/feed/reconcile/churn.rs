@@ -221,7 +221,7 @@ impl<'a> ChurnLearner<'a> {
             return false;
         };
         for found in &parts {
-            let by_turns = is_return && found.may_turn();
+            let by_turns = is_return && !found.is_stretch();
             let by = match found.churn(is_return) {
                 Some(by) => by,
                 None if by_turns => ChurnMove::Words,
@@ -496,7 +496,7 @@ impl MovedForm {
 impl MovedStretch {
     // Decides: How long must an edit last in a part that churns?
     /// Time at which the first of several has lasted for long enough to be an edit; `None` of none.
-    fn first_lasts_at(stretches: impl Iterator<Item = Self>) -> Option<Stamp> {
+    pub(super) fn first_lasts_at(stretches: impl Iterator<Item = Self>) -> Option<Stamp> {
         let lasts_at = |row: &Self| {
             let secs = if row.is_churn() {
                 RESTLESS_SECS
@@ -610,11 +610,6 @@ impl PartDifference {
                 .stretches
                 .iter()
                 .all(|row| row.is_figure() || is_moment(row))
-    }
-
-    /// True for a part that may change by turns as a whole. Under another title it is another post.
-    fn may_turn(&self) -> bool {
-        !self.is_stretch() && self.part != EntryPart::Title
     }
 
     /// The stretches as they are followed.

@@ -17,8 +17,14 @@ use crate::feed::{
     schedule::Repeat,
     stamp::Stamp,
 };
-use everfeed_adapters::{Date, Entry, platforms::Profile};
-use std::{collections::HashMap, sync::Arc};
+use everfeed_adapters::{
+    Date, Entry,
+    platforms::{Profile, content_digest},
+};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// A form of an item that is not committed yet. It is kept whole, so that it needs no other request
 /// to be committed, and is not lost when its publisher shows it no more.
@@ -40,6 +46,11 @@ pub struct DeferredEdit {
     /// What moved in it, where nothing but parts did that move in the whole feed: it is an edit only
     /// if it lasts. Empty of what waits for another reason.
     pub stretches: Vec<MovedStretch>,
+    /// Time since which the publisher has shown this content without interruption; `None` of a state
+    /// that did not note it.
+    pub shown_since: Option<Stamp>,
+    /// Polls that have shown it since then, a 304 among them, up to [`REST_POLLS`].
+    pub shown_polls: u16,
 }
 
 /// Polls running in which the content of an entry changed.
@@ -63,9 +74,11 @@ const CHANGED_SECS: u64 = 86_400;
 /// last T.
 const DEFERRED_SECS: u64 = 86_400;
 
-/// Time for which an edit must last that is dated before what is held, in seconds: caches forget
-/// within a week.
-const STALE_SECS: u64 = 7 * 86_400;
+/// Time for which an entry must stand as it is to be told, whatever held it back, in seconds.
+const REST_SECS: u64 = 86_400;
+
+/// Polls that must have shown it in that time.
+const REST_POLLS: u16 = 2;
 
 /// Items of a feed with a form held back at most. They are written with every document, so that
 /// there must be an end; what is beyond it is committed at once, which costs consumers more and
@@ -96,6 +109,8 @@ pub(super) struct FloodLimiter<'a> {
     kept: Vec<DeferredEdit>,
     /// Entries of the last document that were edited by their content alone.
     undated: usize,
+    /// Entries of the document in which nothing but a later date of publication differs.
+    redated: HashSet<ItemId>,
     churn: ChurnLearner<'a>,
 }
 
@@ -121,6 +136,7 @@ impl<'a> FloodLimiter<'a> {
                 .collect(),
             kept: Vec::new(),
             undated: 0,
+            redated: HashSet::new(),
             churn: ChurnLearner::new(&known.window, seen.profile.as_deref(), now),
         }
     }
@@ -136,6 +152,9 @@ impl<'a> FloodLimiter<'a> {
         let Some(held) = item.entry() else {
             return ChangeRun::default();
         };
+        if self.is_current && is_redated(held, &bound.reading.entry, self.profile) {
+            self.redated.insert(item.id);
+        }
         // What the publisher showed last, which need not be what is committed.
         let seen = match self.unmet.get(&item.id) {
             Some(waiting) => EntryForm::new(&waiting.entry, &waiting.digests),
@@ -199,6 +218,9 @@ impl<'a> FloodLimiter<'a> {
         if !is_new_scheme && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
             return self.pass_stale(put, row.key, before);
         }
+        if self.is_rebuilt() && self.redated.contains(&put.id) {
+            return None;
+        }
         if let Some(moved) = self.moved_form(&put, item, before) {
             return self.pass_moved(put, row.key, before, moved);
         }
@@ -232,17 +254,19 @@ impl<'a> FloodLimiter<'a> {
     ) -> Option<Put> {
         // Without a stretch of its own it waits for the next document.
         let until = moved.lasts_at()?;
-        if self.now < until
-            && moved.leaves_edit()
-            && let Some(before) = before
+        // Behind the form of one server, an edit in that of the other may wait.
+        let edit = before
+            .filter(|before| moved.leaves_edit() && before.digests.content != put.digests.content);
+        let put = self.hold_until(put, key, until, moved.stretches.clone());
+        if put.is_none()
+            && let Some(edit) = edit
         {
             self.kept.push(DeferredEdit {
                 stretches: moved.stretches,
-                ..before.clone()
+                ..edit.clone()
             });
-            return None;
         }
-        self.hold_until(put, key, until, moved.stretches)
+        put
     }
 
     /// The end of the day for which an entry waits that changes with every poll.
@@ -256,7 +280,9 @@ impl<'a> FloodLimiter<'a> {
         item.modified.min(self.now).plus_secs(DEFERRED_SECS)
     }
 
-    /// Keeps an edit until then. It is passed when that is over, or nothing more can be kept.
+    // Decides: For how long may an edit be held back at most?
+    /// Keeps an edit until then, or until it has stood unchanged for a day and two polls, which is
+    /// the end of every delay. It is passed when that is over, or nothing more can be kept.
     fn hold_until(
         &mut self,
         put: Put,
@@ -264,11 +290,39 @@ impl<'a> FloodLimiter<'a> {
         until: Stamp,
         stretches: Vec<MovedStretch>,
     ) -> Option<Put> {
+        // The first form of an item is the one that was shown last.
+        let mut deferred = self.known.window.deferred.iter();
+        let shown = deferred.find(|held| held.id == put.id);
+        let same = shown.filter(|before| {
+            before.digests.content == put.digests.content && !before.is_between_turns()
+        });
+        let shown_since = same
+            .and_then(|before| before.shown_since)
+            .map_or(self.now, |since| since.min(self.now));
+        let shown_polls = same.map_or(0, |before| before.shown_polls);
+        let until = until.min(shown_since.plus_secs(REST_SECS));
         if self.now >= until || self.is_full() {
             return Some(put);
         }
-        self.keep(put, key, until, stretches);
+        self.kept.push(DeferredEdit {
+            id: put.id,
+            key,
+            until,
+            entry: as_kept(put.entry),
+            published_us: put.published_us,
+            digests: put.digests,
+            stretches,
+            shown_since: Some(shown_since),
+            shown_polls: REST_POLLS.min(shown_polls + 1),
+        });
         None
+    }
+
+    /// True when more than half of the window got later dates of publication at once, and nothing
+    /// else: the site was built again.
+    fn is_rebuilt(&self) -> bool {
+        self.redated.len() >= REFORMATTED_ITEMS_MIN
+            && self.redated.len() * 2 > self.known.window.entries.len()
     }
 
     /// True when no further form may be held back.
@@ -284,24 +338,14 @@ impl<'a> FloodLimiter<'a> {
         if let Some(before) = before
             && let Some(stretches) = self.churn.between_turns(&before.stretches)
         {
+            let since = before.shown_since.filter(|_| before.is_between_turns());
             self.kept.push(DeferredEdit {
                 stretches,
+                until: Stamp::MAX,
+                shown_since: since.or(Some(self.now)),
                 ..before.clone()
             });
         }
-    }
-
-    /// Keeps a form of an item until then.
-    fn keep(&mut self, put: Put, key: KeyHash, until: Stamp, stretches: Vec<MovedStretch>) {
-        self.kept.push(DeferredEdit {
-            id: put.id,
-            key,
-            until,
-            entry: as_kept(put.entry),
-            published_us: put.published_us,
-            digests: put.digests,
-            stretches,
-        });
     }
 
     /// An edit whose `updated` is older than what is held. A cache or a replica that lags behind
@@ -312,18 +356,7 @@ impl<'a> FloodLimiter<'a> {
             self.kept.extend(before.cloned());
             return None;
         }
-        let since_before = before.filter(|before| {
-            before.digests.content == put.digests.content && before.stretches.is_empty()
-        });
-        let until =
-            since_before.map_or_else(|| self.now.plus_secs(STALE_SECS), |before| before.until);
-        if self.now >= until {
-            return Some(put);
-        }
-        if !self.is_full() {
-            self.keep(put, key, until, Vec::new());
-        }
-        None
+        self.hold_until(put, key, Stamp::MAX, Vec::new())
     }
 
     /// Deferred edits that the document does not show: committed when their day is over, or at once
@@ -331,9 +364,15 @@ impl<'a> FloodLimiter<'a> {
     pub(super) fn release(&mut self, poll: Repeat) -> Vec<(Option<Moment>, Put)> {
         let mut puts = Vec::new();
         for held in &self.known.window.deferred {
-            if self.unmet.remove(&held.id).is_none() {
+            let Some(last) = self.unmet.get(&held.id).copied() else {
+                continue;
+            };
+            // Of the forms of two servers, the one that was shown last goes on, or, if the entry has
+            // left, the edit behind it.
+            if self.is_current && !std::ptr::eq(last, held) {
                 continue;
             }
+            self.unmet.remove(&held.id);
             let item = self.known.items.get(&held.key);
             let Some(item) = item.filter(|item| item.id == held.id) else {
                 // Nobody may have looked it up.
@@ -347,12 +386,31 @@ impl<'a> FloodLimiter<'a> {
             if self.is_current && !held.outlives_its_entry() {
                 continue;
             }
+            let mut held = held.clone();
+            if poll == Repeat::Unchanged {
+                held.count_poll(self.now);
+            }
+            if held.is_between_turns() {
+                if !self.is_current {
+                    // The item is shown as it is held.
+                    if !held.has_rested(self.now) {
+                        self.kept.push(held);
+                    }
+                    continue;
+                }
+                // Its entry has left, and what the other server showed may be an edit.
+                let stretches = held.stretches.iter().copied();
+                held.until = MovedStretch::first_lasts_at(stretches).unwrap_or(self.now);
+            }
+            let is_stale = held.is_stale(item);
             let ends_with_rest =
-                poll == Repeat::Unchanged && held.stretches.is_empty() && !held.is_stale(item);
-            if self.now >= held.until || ends_with_rest {
+                poll == Repeat::Unchanged && held.stretches.is_empty() && !is_stale;
+            // A copy that was shown once may be of a cache.
+            let is_due = self.now >= held.until && (!is_stale || held.shown_polls >= REST_POLLS);
+            if is_due || ends_with_rest {
                 puts.push((chronology::date(&held.entry), held.put(item)));
             } else {
-                self.kept.push(held.clone());
+                self.kept.push(held);
             }
         }
         puts
@@ -406,6 +464,27 @@ impl DeferredEdit {
         self.stretches.is_empty() || stretches.any(MovedStretch::outlives_its_entry)
     }
 
+    /// True of the form of the other of two servers, while the item is shown as it is held: no edit
+    /// waits.
+    pub fn is_between_turns(&self) -> bool {
+        self.until == Stamp::MAX
+    }
+
+    /// Counts a poll that changed nothing.
+    fn count_poll(&mut self, now: Stamp) {
+        let since = *self.shown_since.get_or_insert(now);
+        self.shown_polls = REST_POLLS.min(self.shown_polls + 1);
+        if !self.is_between_turns() {
+            self.until = self.until.min(since.plus_secs(REST_SECS));
+        }
+    }
+
+    /// True when what is shown has stood for a day and two polls.
+    fn has_rested(&self, now: Stamp) -> bool {
+        let has_lasted = |since| now >= Stamp::plus_secs(since, REST_SECS);
+        self.shown_since.is_some_and(has_lasted) && self.shown_polls >= REST_POLLS
+    }
+
     fn put(&self, item: &Item) -> Put {
         Put {
             kind: PutKind::Edited,
@@ -439,6 +518,21 @@ fn is_stale(held: &Entry, given: &Entry) -> bool {
     };
     let is_cut = given.rem_euclid(60) == 0 && held.div_euclid(60) == given.div_euclid(60);
     given < held && !is_cut
+}
+
+// Decides: Is an entry what is held under a later date of publication?
+/// True when nothing but the date of publication differs, and is later, as where a site is built
+/// again.
+fn is_redated(held: &Entry, given: &Entry, profile: Option<&Profile>) -> bool {
+    let at = |entry: &Entry| entry.published.as_ref().and_then(|date| date.at_us);
+    if at(held) >= at(given) || at(held).is_none() {
+        return false;
+    }
+    let as_held = Entry {
+        published: held.published.clone(),
+        ..given.clone()
+    };
+    content_digest(&as_held, profile) == content_digest(held, profile)
 }
 
 /// True when the publisher says by `updated` that an entry was edited.

@@ -183,6 +183,8 @@ mod tests {
             published_us: None,
             digests: seen,
             stretches: Vec::new(),
+            shown_since: None,
+            shown_polls: 0,
         });
         assert_eq!(told(&last), [true, false]);
     }

@@ -11,6 +11,8 @@ use everfeed_adapters::{
     platforms::{Platforms, content_digest, digest_version},
 };
 
+mod at_rest;
+
 mod churn;
 
 mod corrections;

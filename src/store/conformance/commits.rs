@@ -440,6 +440,8 @@ fn held() -> Vec<DeferredEdit> {
             moves: 1,
             is_whole: true,
         }],
+        shown_since: Some(START),
+        shown_polls: 1,
     }]
 }
 

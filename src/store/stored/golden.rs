@@ -433,6 +433,8 @@ fn busy_window() -> WindowState {
                 version: 3,
             },
             stretches: vec![stretch],
+            shown_since: None,
+            shown_polls: 0,
         }],
         corrections: vec![Correction {
             id: ID,
@@ -606,6 +608,8 @@ fn samples() -> Vec<Sample> {
                 version: 3,
             },
             stretches: Vec::new(),
+            shown_since: None,
+            shown_polls: 0,
         }],
         reformatted_at: Some(AT),
         archive_suspects: vec![archive_suspect()],

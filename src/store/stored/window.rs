@@ -20,7 +20,7 @@ impl StoredKind for WindowState {
 stored_structs! {
     WindowState { entries, absence, deferred, reformatted_at, archive_suspects, tombstones, corrections, restless, moving }
     WindowEntry { key, id, raw, dated, tombstone_count, is_weak, changed_polls, changing_since }
-    DeferredEdit { id, key, until, entry, published_us, digests, stretches }
+    DeferredEdit { id, key, until, entry, published_us, digests, stretches, shown_since, shown_polls }
     MovedStretch { part, start, end, given, since, sightings, moves, is_whole }
     Correction { id, at, agreement }
     RestlessPart { part, by_turns, since, moved_at, is_count }

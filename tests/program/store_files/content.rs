@@ -441,6 +441,8 @@ fn held() -> DeferredEdit {
         published_us,
         digests: seen,
         stretches: Vec::new(),
+        shown_since: None,
+        shown_polls: 0,
     }
 }
 

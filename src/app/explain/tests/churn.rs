@@ -54,6 +54,8 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         published_us: None,
         digests: seen,
         stretches: Vec::new(),
+        shown_since: None,
+        shown_polls: 0,
     };
     let row = WindowEntry {
         key,

@@ -1,0 +1,221 @@
+//! What has rested is served as it is shown, whatever held it back; and feeds in which nothing is
+//! edited make no edits.
+
+use super::*;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng, rngs::SmallRng};
+
+const HOUR: u64 = 3600;
+
+/// Entries of a document.
+const LENGTH: u32 = 10;
+
+/// Reasons for which the entries of a world differ from poll to poll.
+#[derive(Clone, Copy, Debug, Default)]
+struct World {
+    titles_by_turns: bool,
+    texts_by_turns: bool,
+    advertisements: bool,
+    /// "1.2K claps".
+    short_counts: bool,
+    /// Copies of a cache, with their `updated`.
+    caches: bool,
+    /// The versions of the titles.
+    versions: bool,
+    /// The day on which a site was built again; no date of its own at 0.
+    built: u32,
+}
+
+impl World {
+    /// One document. `marks` are the true edits of the entries.
+    fn document(self, rng: &mut SmallRng, marks: &[u32]) -> Vec<ParsedEntry> {
+        let (node, is_copy) = (rng.random::<bool>(), rng.random_range(0..4) == 0);
+        let reading = |n: u32| {
+            let mark = marks[n as usize];
+            let mut title = format!("The story of the {n} lions");
+            if self.titles_by_turns && node {
+                title = format!("Die Geschichte von {n} Katzen");
+            }
+            if self.versions {
+                title = format!("version {mark} of post {n}");
+            }
+            let mut text = format!(
+                "<p>{}</p><p>mark {mark}</p>",
+                "long words of a post ".repeat(9)
+            );
+            if self.texts_by_turns && node {
+                text = format!("<p>another text at all, mark {mark}</p>");
+            }
+            if self.advertisements {
+                let name = ["shoes", "cars", "tea", "hats", "books"][rng.random_range(0..5)];
+                text += &format!("<p>Buy fine {name} here</p>");
+            }
+            if self.short_counts {
+                text += &format!("<p>{}.{}K claps</p>", 1 + mark, rng.random_range(0..9));
+            }
+            let day = if self.built > 0 { self.built } else { n + 1 };
+            let id = format!("tag:x,2005:{n}");
+            let reading = entry(&id, &format!("http://x/{n}"), &title, day);
+            let content = Some(Body {
+                text: Text::html(text),
+                ..Body::default()
+            });
+            let reading = digested(
+                reading.key,
+                Entry {
+                    content,
+                    ..Entry::clone(&reading.entry)
+                },
+            );
+            if self.caches {
+                updated(reading, if is_copy { 20 } else { 20 + mark })
+            } else {
+                reading
+            }
+        };
+        (0..LENGTH).rev().map(reading).collect()
+    }
+}
+
+impl Held {
+    /// Edits that an hourly document tells.
+    fn edits(&mut self, document: &[ParsedEntry]) -> usize {
+        self.secs += HOUR;
+        self.show(document, &[]).len()
+    }
+
+    /// The entries that are served otherwise than a document shows them.
+    fn differing(&self, document: &[ParsedEntry]) -> Vec<u32> {
+        let differs = |reading: &&ParsedEntry| {
+            let item = &self.items[&KeyHash::of(NS, &reading.key.stripped()).item_id()];
+            item.digests.content != reading.digests.content
+        };
+        let found = document.iter().filter(differs);
+        found
+            .map(|reading| {
+                u32::try_from(
+                    reading.entry.published.as_ref().unwrap().at_us.unwrap() / 86_400_000_000,
+                )
+                .unwrap()
+            })
+            .collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_has_stood_for_a_day_and_two_polls_is_served_as_it_is_shown(
+        seed in any::<u64>(),
+        by_304 in any::<bool>(),
+        polls in 1..90_usize,
+        gap in prop_oneof![Just(1_u64), Just(12)],
+        (titles_by_turns, texts_by_turns, advertisements) in any::<(bool, bool, bool)>(),
+        (short_counts, caches, versions) in any::<(bool, bool, bool)>(),
+    ) {
+        let world = World {
+            titles_by_turns, texts_by_turns, advertisements, short_counts, caches, versions, built: 0,
+        };
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let mut held = Held::default();
+        let mut marks = [0; LENGTH as usize];
+        let mut document = Vec::new();
+        for _ in 0..polls {
+            if rng.random_range(0..5) == 0 {
+                marks[rng.random_range(0..marks.len())] += 1;
+            }
+            document = world.document(&mut rng, &marks);
+            held.edits(&document);
+        }
+        for _ in 0..24 / gap + 2 {
+            if by_304 {
+                held.secs += gap * HOUR;
+                held.rest();
+            } else {
+                held.secs += (gap - 1) * HOUR;
+                held.edits(&document);
+            }
+        }
+        prop_assert_eq!(held.differing(&document), Vec::<u32>::new());
+    }
+}
+
+/// Edits told in fifteen days of hourly polls.
+fn told(world: World) -> usize {
+    let mut rng = SmallRng::seed_from_u64(1);
+    let mut held = Held::default();
+    held.show(&world.document(&mut rng, &[0; 10]), &[]);
+    (0..15 * 24)
+        .map(|_| held.edits(&world.document(&mut rng, &[0; 10])))
+        .sum()
+}
+
+#[test]
+fn titles_and_texts_that_alternate_make_hardly_any_edits() {
+    for texts_by_turns in [false, true] {
+        let world = World {
+            titles_by_turns: true,
+            texts_by_turns,
+            ..World::default()
+        };
+        let told = told(world);
+        println!("alternating titles, texts {texts_by_turns}: {told} told of none");
+        assert!(told <= 30, "{told}");
+    }
+}
+
+#[test]
+fn a_site_that_is_built_again_makes_no_edits_and_a_real_one_among_them_is_told() {
+    let mut rng = SmallRng::seed_from_u64(1);
+    let mut held = Held::default();
+    let mut marks = [0; LENGTH as usize];
+    held.edits(&World::default().document(&mut rng, &marks));
+    let mut told = Vec::new();
+    for built in 21..33 {
+        marks[3] += u32::from(built == 25);
+        let world = World {
+            built,
+            ..World::default()
+        };
+        for _ in 0..30 {
+            told.push(held.edits(&world.document(&mut rng, &marks)));
+        }
+    }
+    println!(
+        "built again twelve times: {} told of one",
+        told.iter().sum::<usize>()
+    );
+    assert_eq!((told.iter().sum::<usize>(), told[4 * 30]), (1, 1));
+}
+
+#[test]
+fn a_text_that_its_publisher_took_back_is_told_after_a_day_though_it_is_dated_before() {
+    for by_304 in [false, true] {
+        let mut held = Held::default();
+        held.show(&[updated(post(1), 9)], &[]);
+        let back = updated(entry("tag:x,2005:1", "http://x/1", "taken back", 1), 8);
+        let mut told = Vec::new();
+        for hour in 0..30 {
+            held.secs += HOUR;
+            let tells = if by_304 && hour > 0 {
+                !held.rest().is_empty()
+            } else {
+                !held.show(std::slice::from_ref(&back), &[]).is_empty()
+            };
+            told.extend(tells.then_some(hour));
+        }
+        assert_eq!(told, [24]);
+    }
+}
+
+#[test]
+fn copies_of_a_cache_that_come_and_go_are_not_told() {
+    let mut held = Held::default();
+    let newer = updated(entry("tag:x,2005:1", "http://x/1", "newer", 1), 9);
+    let copy = updated(post(1), 8);
+    held.show(std::slice::from_ref(&newer), &[]);
+    for hour in 0..200 {
+        held.secs += HOUR;
+        let shown = if hour % 7 == 0 { &newer } else { &copy };
+        assert!(held.show(std::slice::from_ref(shown), &[]).is_empty());
+    }
+}
