@@ -21,10 +21,7 @@ use everfeed_adapters::{
     Date, Entry,
     platforms::{Profile, content_digest},
 };
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 /// A form of an item that is not committed yet. It is kept whole, so that it needs no other request
 /// to be committed, and is not lost when its publisher shows it no more.
@@ -89,6 +86,10 @@ const HELD_ITEMS_MAX: usize = 100;
 /// well be corrected by hand between two polls.
 const REFORMATTED_ITEMS_MIN: usize = 5;
 
+/// Difference of the dates that a site gives its posts when it is built again, in microseconds at
+/// most: a minute.
+const REBUILT_SPAN_US: i64 = 60_000_000;
+
 /// Time without reformatting after which a reformatting is news again, in seconds.
 const REFORMATTED_SECS: u64 = 86_400;
 
@@ -109,8 +110,9 @@ pub(super) struct FloodLimiter<'a> {
     kept: Vec<DeferredEdit>,
     /// Entries of the last document that were edited by their content alone.
     undated: usize,
-    /// Entries of the document in which nothing but a later date of publication differs.
-    redated: HashSet<ItemId>,
+    /// Entries of the document in which nothing but a later date of publication differs, and that
+    /// date in microseconds.
+    redated: HashMap<ItemId, i64>,
     churn: ChurnLearner<'a>,
 }
 
@@ -136,7 +138,7 @@ impl<'a> FloodLimiter<'a> {
                 .collect(),
             kept: Vec::new(),
             undated: 0,
-            redated: HashSet::new(),
+            redated: HashMap::new(),
             churn: ChurnLearner::new(&known.window, seen.profile.as_deref(), now),
         }
     }
@@ -152,8 +154,10 @@ impl<'a> FloodLimiter<'a> {
         let Some(held) = item.entry() else {
             return ChangeRun::default();
         };
-        if self.is_current && is_redated(held, &bound.reading.entry, self.profile) {
-            self.redated.insert(item.id);
+        if self.is_current
+            && let Some(at) = new_date(held, &bound.reading.entry, self.profile)
+        {
+            self.redated.insert(item.id, at);
         }
         // What the publisher showed last, which need not be what is committed.
         let seen = match self.unmet.get(&item.id) {
@@ -218,7 +222,7 @@ impl<'a> FloodLimiter<'a> {
         if !is_new_scheme && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
             return self.pass_stale(put, row.key, before);
         }
-        if self.is_rebuilt() && self.redated.contains(&put.id) {
+        if self.is_rebuilt() && self.redated.contains_key(&put.id) {
             return None;
         }
         if let Some(moved) = self.moved_form(&put, item, before) {
@@ -318,11 +322,18 @@ impl<'a> FloodLimiter<'a> {
         None
     }
 
-    /// True when more than half of the window got later dates of publication at once, and nothing
-    /// else: the site was built again.
+    // Decides: Was a site built again, with the time of that as the date of each post?
+    /// True when more than half of the window got one later date at once, and nothing else. Dates
+    /// that differ were given by hand.
     fn is_rebuilt(&self) -> bool {
+        let earliest = self.redated.values().min();
+        let latest = self.redated.values().max();
+        let span = latest
+            .zip(earliest)
+            .map(|(latest, earliest)| latest - earliest);
         self.redated.len() >= REFORMATTED_ITEMS_MIN
             && self.redated.len() * 2 > self.known.window.entries.len()
+            && span.is_some_and(|span| span <= REBUILT_SPAN_US)
     }
 
     /// True when no further form may be held back.
@@ -520,19 +531,16 @@ fn is_stale(held: &Entry, given: &Entry) -> bool {
     given < held && !is_cut
 }
 
-// Decides: Is an entry what is held under a later date of publication?
-/// True when nothing but the date of publication differs, and is later, as where a site is built
-/// again.
-fn is_redated(held: &Entry, given: &Entry, profile: Option<&Profile>) -> bool {
+/// The date of publication of an entry, in microseconds, if nothing else differs from what is held
+/// and it is later.
+fn new_date(held: &Entry, given: &Entry, profile: Option<&Profile>) -> Option<i64> {
     let at = |entry: &Entry| entry.published.as_ref().and_then(|date| date.at_us);
-    if at(held) >= at(given) || at(held).is_none() {
-        return false;
-    }
+    let new = at(given).filter(|new| at(held).is_some_and(|held| held < *new))?;
     let as_held = Entry {
         published: held.published.clone(),
         ..given.clone()
     };
-    content_digest(&as_held, profile) == content_digest(held, profile)
+    (content_digest(&as_held, profile) == content_digest(held, profile)).then_some(new)
 }
 
 /// True when the publisher says by `updated` that an entry was edited.
