@@ -135,6 +135,9 @@ pub struct AbsenceState {
     pub(crate) documents: DocumentTrail,
     /// Since when too much is missing at once to believe it.
     pub quarantined_since: Option<Stamp>,
+    /// The window of the last document that was believed, while later ones are doubted; empty
+    /// when the last document was believed.
+    pub(crate) last_believed: Vec<WindowItem>,
     /// Trust in answers to conditional requests.
     pub(crate) conditional: ConditionalTrust,
     /// Items taken for deleted because they are missing, as far as they are counted.
@@ -236,6 +239,7 @@ impl AbsenceState {
     pub fn without(&self, ended: &HashSet<ItemId>) -> Self {
         let mut memory = self.clone();
         memory.items.retain(|row| !ended.contains(&row.id));
+        memory.last_believed.retain(|row| !ended.contains(&row.id));
         memory.departures.settle(ended);
         memory
     }
@@ -387,7 +391,7 @@ impl AbsenceState {
         let is_of_many = missing.basis == SuspectBasis::PageOfMany;
         let mut check = missing.permalink_check;
         if is_of_many {
-            check = check.told_as_one_of_many(said, self.decides_at(now), now);
+            check = check.told_as_one_of_many(said, self.decides_at(now), policy.apart_secs, now);
         } else {
             check = check.told(said, policy.apart_secs, now);
         }
@@ -615,6 +619,9 @@ impl AbsenceFindings {
 
     /// The same, with a note of what was taken for deleted because it is missing: it may come back.
     fn watched(mut self, policy: &ProofPolicy) -> Self {
+        let gone: HashSet<ItemId> = self.gone.iter().map(|(id, _)| *id).collect();
+        let last_believed = &mut self.state.last_believed;
+        last_believed.retain(|row| !gone.contains(&row.id));
         for (id, proof) in &self.gone {
             if matches!(proof, Proof::Bracketed(_)) {
                 self.state.recurrence.end(*id, policy.belief);

@@ -7,6 +7,10 @@ use super::{
 use crate::feed::{item::ItemId, longest_rise::longest_rise, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
 
+/// Share of the entries that stay, as a divisor: if more of them have another date at once, the
+/// dates of the document say nothing about single entries.
+const REWRITTEN_SHARE: usize = 2;
+
 /// By which rule something missing is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AbsenceRule {
@@ -46,6 +50,8 @@ pub(super) struct DoubtedDocument<'a> {
     /// Its entries, newest first.
     pub(super) seen: &'a [ShownItem],
     pub(super) coverage: Coverage,
+    /// True for a fault of the document: it is empty, cut, or mostly of another feed.
+    pub(super) is_fault: bool,
     pub(super) policy: &'a ProofPolicy,
     pub(super) now: Stamp,
 }
@@ -64,13 +70,15 @@ impl Comparison {
             .collect();
         let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
         let ordered = longest_rise(&places);
-        let mut anchors = Vec::new();
-        for &number in &ordered {
-            let (at, place) = survivors[number];
-            if memory.items[at].dated == place.dated {
-                anchors.push(at);
-            }
-        }
+        let in_order = ordered.iter().map(|number| survivors[*number]);
+        let is_redated = |(at, place): &(usize, &ShownItem)| memory.items[*at].dated != place.dated;
+        let redated = in_order.clone().filter(is_redated).count();
+        // A site that was built again may date all posts to now. They are neighbours all the same.
+        let are_dates_rewritten = redated * REWRITTEN_SHARE > ordered.len();
+        let anchors = in_order
+            .filter(|survivor| are_dates_rewritten || !is_redated(survivor))
+            .map(|(at, _)| at)
+            .collect();
         let shown = seen.iter().map(|place| place.id).collect();
         Self {
             shown,
@@ -90,6 +98,20 @@ impl Comparison {
     /// True when at least three survived and four in five kept their order.
     pub(super) fn is_stable(&self) -> bool {
         self.survivors >= SURVIVORS_MIN && self.in_order * 5 >= self.survivors * 4
+    }
+
+    /// True when the document begins with new entries and ends with the head of the remembered
+    /// window: everything else of the window has rolled off, however few entries are left of it.
+    pub(super) fn continues(&self, memory: &AbsenceState, seen: &[ShownItem]) -> bool {
+        let (new, rest) = seen.split_at(seen.len() - self.survivors);
+        let is_new = |place: &ShownItem| !place.is_known;
+        self.survivors > 0
+            && !new.is_empty()
+            && new.iter().all(is_new)
+            && rest
+                .iter()
+                .zip(&memory.items)
+                .all(|(place, row)| place.id == row.id)
     }
 
     // Decides: Is an item missing, or has it rolled off the end?

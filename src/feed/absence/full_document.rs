@@ -40,6 +40,9 @@ impl AbsenceState {
         policy: &ProofPolicy,
         now: Stamp,
     ) -> AbsenceFindings {
+        if let Some(outcome) = self.judge_by_last_believed(seen, class, policy, now) {
+            return outcome;
+        }
         let mut memory = self.learned(seen, class);
         memory.documents.standing = DocumentStanding::Judged;
         if self.items.is_empty() {
@@ -53,6 +56,7 @@ impl AbsenceState {
             view,
             seen,
             coverage: class,
+            is_fault: self.documents.is_short(seen) || view.survivors * 2 <= seen.len(),
             policy,
             now,
         };
@@ -74,10 +78,11 @@ impl AbsenceState {
         }
         let rule = if policy.complete {
             AbsenceRule::Complete
-        } else if !view.is_stable() {
+        } else if !view.is_stable() && !view.continues(self, seen) {
             memory.documents.unstable += 1;
             memory.departures.shown_in_disorder(&view.shown, now);
             if memory.documents.unstable < UNSTABLE_MAX {
+                memory.keep_last_believed(self);
                 memory.items = prepended(self, seen, view);
                 memory.documents.standing = DocumentStanding::SetAside;
                 return AbsenceFindings::quiet(memory);
@@ -122,6 +127,12 @@ impl AbsenceState {
         }
         memory.quarantined_since = None;
         let (came, inside, end) = self.moved(seen, view, &missed);
+        // A fault that lasts shows the same document, without anything new.
+        let is_shown = |row: &&WindowItem| view.shown.contains(&row.id);
+        let shown = self.last_believed.iter().filter(is_shown).count();
+        if came > 0 || shown * 2 > self.last_believed.len() {
+            memory.last_believed = Vec::new();
+        }
         memory.pinned = self.pinned.after(came, inside, end);
         let as_if_rolled = came > 0 && came == inside && end == 0;
         let policy = &memory.believed(policy, now);
@@ -146,6 +157,59 @@ impl AbsenceState {
             outcome.events.push(WindowEvent::Pinned);
         }
         outcome
+    }
+
+    // Decides: Does a document end the doubt about those before it?
+    /// Judges a document by the last one that was believed, if it goes on where that one stood.
+    /// `None` if it does not, or no document is doubted. Entries that only doubted documents showed
+    /// and that it lacks are left to their pages.
+    fn judge_by_last_believed(
+        &self,
+        seen: &[ShownItem],
+        class: Coverage,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> Option<AbsenceFindings> {
+        if self.last_believed.is_empty() {
+            return None;
+        }
+        let mut believed = self.clone();
+        believed.items = std::mem::take(&mut believed.last_believed);
+        believed.quarantined_since = None;
+        believed.documents.unstable = 0;
+        let known: HashSet<ItemId> = believed.items.iter().map(|row| row.id).collect();
+        let mut outcome = believed.judge(seen, class, policy, now);
+        if !outcome.state.last_believed.is_empty() {
+            return None;
+        }
+        // Of many that are missing, some roll off in the end, and the rest is no less in doubt.
+        let missing = outcome.state.suspects().count() + outcome.gone.len();
+        if missing > self.last_believed_suspects() + FEW {
+            return None;
+        }
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        let is_of_doubted =
+            |row: &&WindowItem| !known.contains(&row.id) && !shown.contains(&row.id);
+        let doubted: Vec<&WindowItem> = self.items.iter().filter(is_of_doubted).collect();
+        let last_seen = self.documents.seen_at;
+        let departures = &mut outcome.state.departures;
+        departures.note(doubted.iter().copied(), last_seen, policy, now);
+        let is_over = |row: &&&WindowItem| departures.of(row.id).is_none();
+        let over = doubted.iter().filter(is_over).map(|row| row.id);
+        outcome.rolled_off.extend(over);
+        Some(outcome)
+    }
+
+    fn last_believed_suspects(&self) -> usize {
+        let rows = self.last_believed.iter();
+        rows.filter(|row| row.suspect.is_some()).count()
+    }
+
+    /// Keeps the window of the last document that was believed while later ones are doubted.
+    pub(super) fn keep_last_believed(&mut self, before: &Self) {
+        if self.last_believed.is_empty() {
+            self.last_believed.clone_from(&before.items);
+        }
     }
 
     /// Places of the rows that a document lacks and that have an id of their own.
@@ -242,6 +306,11 @@ impl AbsenceState {
         }
         self.items = spliced(seen, kept);
         self.quarantined_since = None;
+        self.last_believed = Vec::new();
+        if event == WindowEvent::Gap {
+            // The document may be of another feed. The next one tells.
+            self.keep_last_believed(before);
+        }
         self.documents.unstable = 0;
         self.documents.lengths.clear();
         self.documents.note_length(seen);

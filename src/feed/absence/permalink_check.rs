@@ -177,14 +177,15 @@ impl PermalinkCheck {
         NextCheck::At(now.plus_secs(AGAIN_SECS * waits))
     }
 
-    /// After an answer about one of many that are missing at once. Before `decide_at` it says only
-    /// if the many are there still; from then on a page that is gone, not found, or another one is
-    /// believed at once, because the pages of a sample said so before and the documents have lacked
-    /// the item ever since.
+    /// After an answer about one of many that are missing at once. Pages are believed from
+    /// `decide_at` on at once, because the pages of a sample said so before and the documents have
+    /// lacked the item ever since. Before that, a page that is gone or not found is believed the
+    /// second time, `apart_secs` later.
     pub(super) fn told_as_one_of_many(
         self,
         said: CheckResult,
         decide_at: Stamp,
+        apart_secs: u64,
         now: Stamp,
     ) -> Self {
         if !said.is_against() && said != CheckResult::Shown {
@@ -195,10 +196,13 @@ impl PermalinkCheck {
         }
         let (finding, next) = if said == CheckResult::Shown {
             (PageFinding::Hidden, NextCheck::Over)
-        } else if now >= decide_at {
+        } else if now >= decide_at || self.is_denied_again(said, apart_secs, now) {
             (PageFinding::Gone, NextCheck::Over)
-        } else {
+        } else if said == CheckResult::Another {
             (PageFinding::NotFoundSince(now), NextCheck::At(decide_at))
+        } else {
+            let again_at = now.plus_secs(apart_secs).min(decide_at);
+            (PageFinding::NotFoundSince(now), NextCheck::At(again_at))
         };
         Self {
             next,
@@ -207,6 +211,15 @@ impl PermalinkCheck {
             last: Some((now, said)),
             asked: self.asked.saturating_add(1),
         }
+    }
+
+    /// True when the page is gone or not found, as it was `apart_secs` ago.
+    fn is_denied_again(&self, said: CheckResult, apart_secs: u64, now: Stamp) -> bool {
+        let is_denial = |said| matches!(said, CheckResult::Gone | CheckResult::NotFound);
+        let was_denied = |(at, before): (Stamp, CheckResult)| {
+            is_denial(before) && now.secs_since(at) >= apart_secs
+        };
+        is_denial(said) && self.last.is_some_and(was_denied)
     }
 
     /// The same without a further request.

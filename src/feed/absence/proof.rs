@@ -38,7 +38,8 @@ pub struct Suspect {
     pub count: u8,
     /// True when one of them answered an unconditional request.
     pub audited: bool,
-    /// True when the window was conserved when it was first missed.
+    /// True when the window was conserved when it was first missed; of many that are missing at
+    /// once, when the document was none with a fault.
     pub strong: bool,
     /// Anchors that stood behind it when it was last missed.
     pub behind: u16,
@@ -127,6 +128,11 @@ impl Suspect {
             permalink_check,
             basis,
         }
+    }
+
+    /// True for one of many that are missing at once by a fault of the document.
+    pub(super) fn is_of_fault(&self) -> bool {
+        self.basis == SuspectBasis::PageOfMany && !self.strong
     }
 
     /// Missed once more.

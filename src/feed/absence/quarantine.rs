@@ -4,11 +4,12 @@
 //! quarantine ends; where pages say nothing, it ends after a week (POLLING 2.3, step 5).
 
 use super::{
-    AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, ProofPolicy,
-    Suspect, WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
+    AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, Suspect,
+    WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
     proof::SuspectBasis,
 };
-use crate::feed::stamp::Stamp;
+use crate::feed::{item::ItemId, stamp::Stamp};
+use std::collections::HashSet;
 
 /// Longest quarantine, in seconds; then the window begins anew.
 const QUARANTINE_SECS: u64 = 7 * 86_400;
@@ -47,6 +48,7 @@ impl AbsenceState {
             coverage,
             policy,
             now,
+            ..
         } = *document;
         let since = before.quarantined_since.unwrap_or(now);
         // Only the answer to an unconditional request says what the feed is from now on.
@@ -54,9 +56,10 @@ impl AbsenceState {
             return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
         }
         self.quarantined_since = Some(since);
+        self.keep_last_believed(before);
         self.items.clone_from(&before.items);
         if policy.checks_permalinks && !policy.complete {
-            self.suspect_many(lacking, since, policy, now);
+            self.suspect_many(lacking, since, document);
         }
         self.items = prepended(&self, seen, view);
         let mut outcome = AbsenceFindings::default();
@@ -85,14 +88,22 @@ impl AbsenceState {
     }
 
     /// Makes suspects of many rows; the pages of a few of them are asked for soon.
-    fn suspect_many(&mut self, lacking: &[usize], since: Stamp, policy: &ProofPolicy, now: Stamp) {
+    fn suspect_many(&mut self, lacking: &[usize], since: Stamp, document: &DoubtedDocument<'_>) {
+        let DoubtedDocument {
+            policy,
+            now,
+            is_fault,
+            ..
+        } = *document;
         let decide_at = since.plus_secs(DECIDE_SECS);
         let last_seen = self.documents.seen_at;
-        let fresh: Vec<usize> = lacking
-            .iter()
-            .copied()
-            .filter(|at| self.items[*at].suspect.is_none())
-            .collect();
+        // What only a doubted document showed says nothing by its absence.
+        let believed: HashSet<ItemId> = self.last_believed.iter().map(|row| row.id).collect();
+        let is_fresh = |at: &usize| {
+            let row = &self.items[*at];
+            row.suspect.is_none() && believed.contains(&row.id)
+        };
+        let fresh: Vec<usize> = lacking.iter().copied().filter(is_fresh).collect();
         let has_sample = self.items.iter().any(Self::is_of_many);
         let step = fresh.len().div_ceil(SAMPLE).max(1);
         for (number, at) in fresh.into_iter().enumerate() {
@@ -105,7 +116,11 @@ impl AbsenceState {
                 decide_at.max(now)
             };
             let (basis, check) = (SuspectBasis::PageOfMany, PermalinkCheck::due_at(asked_at));
-            self.items[at].suspect = Some(Suspect::on_page(basis, now, last_seen, check));
+            self.items[at].suspect = Some(Suspect {
+                // What a whole document lacks and a later one shows has come back.
+                strong: !is_fault,
+                ..Suspect::on_page(basis, now, last_seen, check)
+            });
         }
     }
 
@@ -215,9 +230,12 @@ impl AbsenceState {
                 .filter(|row| leaves(row))
                 .map(|row| row.id),
         );
+        let left: HashSet<ItemId> = outcome.rolled_off.iter().copied().collect();
+        self.last_believed.retain(|row| !left.contains(&row.id));
         self.items.retain(|row| !leaves(row));
         if !self.items.iter().any(Self::is_of_many) {
             self.quarantined_since = None;
+            self.last_believed = Vec::new();
             self.documents.lengths.clear();
             self.documents.standing = DocumentStanding::SetAside;
             outcome.events.push(WindowEvent::QuarantineDecided);

@@ -104,9 +104,13 @@ impl Recurrence {
     /// After a document that shows these items, beside the rows that were remembered before it.
     pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();
+        // What a document with a fault lacked has not come back.
+        let was_missing =
+            |row: &&WindowItem| row.suspect.is_some_and(|missing| !missing.is_of_fault());
         if rows
             .iter()
-            .any(|row| row.suspect.is_some() && shown.contains(&row.id))
+            .filter(was_missing)
+            .any(|row| shown.contains(&row.id))
         {
             next.seen.push_back(now);
             next.seen

@@ -596,11 +596,7 @@ fn a_feed_of_two_entries_that_stays_as_it_is_loses_nothing() {
     for _ in 0..20 {
         assert_eq!(feed.again(), "");
     }
-    assert_eq!(
-        feed.audit("cb"),
-        "",
-        "not followed, so nothing is concluded"
-    );
+    assert_eq!(feed.audit("cb"), "~a", "it goes on where it stood");
 }
 
 #[test]
@@ -661,4 +657,32 @@ fn an_end_that_moves_again_is_believed_again() {
     assert_eq!(feed.audit("lkjihg"), "~f ~2 ~1");
     assert!(!feed.memory.is_sticky());
     assert_eq!(feed.audit("lkjhg"), "?i");
+}
+
+#[test]
+fn a_site_that_is_built_again_with_one_date_for_all_posts_still_tells_deletions() {
+    let mut feed = Watched::new("zyxwvuts");
+    let build = |feed: &mut Watched, at: i64| {
+        feed.redated = ('a'..='z')
+            .chain('1'..='9')
+            .map(|letter| (letter, at))
+            .collect();
+    };
+    build(&mut feed, 1000);
+    assert_eq!(feed.audit("1zyxwvut"), "~s");
+    build(&mut feed, 2000);
+    assert_eq!(feed.audit("21zyxwvu"), "~t");
+    build(&mut feed, 3000);
+    assert_eq!(feed.audit("21zywvut"), "?x", "`t` came back behind it");
+    build(&mut feed, 4000);
+    assert_eq!(feed.audit("21zywvut"), "-x");
+}
+
+#[test]
+fn a_site_that_is_built_again_and_deletes_at_once_tells_it() {
+    let mut feed = Watched::new("zyxwvuts");
+    feed.redated = ('a'..='z')
+        .map(|letter| (letter, 1000 + i64::from(u32::from(letter))))
+        .collect();
+    assert_eq!(feed.audit("zyxwuts"), "?v");
 }

@@ -569,32 +569,28 @@ async fn four_of_fifteen(
 async fn many_that_are_missing_at_once_are_decided_on_by_their_pages_within_a_day() {
     let is_deleted = |post: &str| matches!(post, "y" | "v" | "s" | "p");
     let shown = |post: &str| ok(String::leak(format!("The post called {post}")));
-    let (reasons, state) = four_of_fifteen(12, move |post| {
-        if is_deleted(post) {
-            status(404, &[])
-        } else {
-            shown(post)
-        }
-    })
-    .await;
+    let answered = async |hours, answer: fn() -> Scripted| {
+        let page = move |post: &str| {
+            if is_deleted(post) {
+                answer()
+            } else {
+                shown(post)
+            }
+        };
+        let (reasons, state) = four_of_fifteen(hours, page).await;
+        (reasons, state.quarantined_since.is_some())
+    };
+    let not_found = || status(404, &[]);
+    assert_eq!(answered(3, not_found).await, (vec![], true));
+    let all = (vec![Reason::Gone; 4], false);
+    assert_eq!(answered(4, not_found).await, all, "not found twice");
+    let soft = || ok("<title>Nothing here</title>");
     assert_eq!(
-        reasons,
-        [],
+        answered(12, soft).await,
+        (vec![], true),
         "a server in trouble may lose rows and pages for hours"
     );
-    assert!(state.quarantined_since.is_some());
-    let (reasons, state) = four_of_fifteen(20, move |post| {
-        if is_deleted(post) {
-            status(404, &[])
-        } else {
-            shown(post)
-        }
-    })
-    .await;
-    assert_eq!(
-        (reasons, state.quarantined_since),
-        (vec![Reason::Gone; 4], None)
-    );
+    assert_eq!(answered(20, soft).await, all);
     let (reasons, state) = four_of_fifteen(4, shown).await;
     assert_eq!(
         (reasons.len(), state.quarantined_since),

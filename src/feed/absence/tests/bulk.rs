@@ -32,15 +32,15 @@ fn hear_all(feed: &mut Watched, said: impl Fn(char) -> CheckResult) -> String {
 }
 
 #[test]
-fn pages_that_are_gone_make_tombstones_of_all_after_half_a_day() {
+fn pages_that_are_not_the_posts_make_tombstones_of_all_after_half_a_day() {
     let mut feed = held();
     assert_eq!(feed.audit(TEN), "", "held");
-    assert_eq!(hear_all(&mut feed, |_| CheckResult::NotFound), "");
+    assert_eq!(hear_all(&mut feed, |_| CheckResult::Another), "");
     assert_eq!(feed.audit(TEN), "");
     feed.wait_hours(10);
     assert_eq!(feed.audit(TEN), "");
     assert_eq!(
-        hear_all(&mut feed, |_| CheckResult::NotFound),
+        hear_all(&mut feed, |_| CheckResult::Another),
         "-o -r -u QuarantineDecided -x"
     );
     assert_eq!(
@@ -146,12 +146,9 @@ fn everything_that_older_items_replace_is_left_to_its_pages() {
     let mut feed = Watched::new("edcba");
     feed.policy.checks_permalinks = true;
     feed.audit("jihgf");
-    assert_eq!(feed.audit("edcba"), "Quarantined ?j ?i ?h ?g ?f");
-    feed.wait_hours(13);
-    assert_eq!(
-        hear_all(&mut feed, |_| CheckResult::Gone),
-        "-f -g -h -i QuarantineDecided -j"
-    );
+    assert_eq!(feed.audit("edcba"), "", "it goes on where it stood");
+    feed.wait_hours(1);
+    assert_eq!(hear_all(&mut feed, |_| CheckResult::Gone), "-f -g -h -i -j");
     assert_eq!(feed.audit("edcba"), "");
 }
 
@@ -165,4 +162,76 @@ fn an_empty_document_is_decided_on_by_pages_too() {
         hear_all(&mut feed, |_| CheckResult::Gone),
         "-a -b -c -d QuarantineDecided -e"
     );
+}
+
+#[test]
+fn a_page_that_is_not_found_twice_is_gone_in_a_quarantine_too() {
+    let mut feed = held();
+    feed.wait_hours(1);
+    assert_eq!(hear_all(&mut feed, |_| CheckResult::NotFound), "");
+    assert_eq!(feed.due(), None, "an hour must pass");
+    feed.wait_hours(1);
+    assert_eq!(
+        hear_all(&mut feed, |_| CheckResult::Gone),
+        "-o -r -u QuarantineDecided -x"
+    );
+}
+
+#[test]
+fn one_empty_document_holds_back_no_deletion_of_a_feed_that_goes_on_where_it_stood() {
+    for checks_permalinks in [false, true] {
+        let mut feed = Watched::new("jihgfedcba");
+        feed.policy.checks_permalinks = checks_permalinks;
+        assert_eq!(feed.audit("rqponmlkji"), "~h ~g ~f ~e ~d ~c ~b ~a");
+        assert_eq!(feed.audit("zyxwvutsrq"), "~p ~o ~n ~m ~l ~k ~j ~i");
+        assert!(feed.audit("").starts_with("Quarantined"));
+        assert_eq!(feed.audit("zyxwvutsrq"), "");
+        assert_eq!(feed.memory.quarantined_since, None);
+        assert_eq!(feed.audit("zyxwutsrqp"), "?v");
+        feed.wait_hours(24);
+        feed.hear(0, 'v', CheckResult::NoPage);
+        feed.audit("zyxwutsrqp");
+        assert!(
+            !feed.known.contains(&'v'),
+            "with pages: {checks_permalinks}"
+        );
+    }
+}
+
+#[test]
+fn documents_of_another_feed_hold_back_no_deletion_of_a_feed_that_goes_on_where_it_stood() {
+    for strange in ["ABCDEFGHIJ", "αβγδεζηθικ", "αβγδεqzκ", "z"] {
+        let mut feed = Watched::new("zyxwvutsrq");
+        feed.policy.checks_permalinks = true;
+        feed.audit(strange);
+        feed.audit(strange);
+        feed.audit("zyxwvutsrq");
+        assert_eq!(feed.memory.quarantined_since, None, "{strange}");
+        assert_eq!(feed.audit("1zyxwvutsr"), "~q", "{strange}");
+        assert_eq!(feed.audit("1zyxvutsrq"), "?w", "{strange}");
+    }
+}
+
+#[test]
+fn faults_of_documents_are_no_returns() {
+    let mut feed = Watched::new("zyxwvutsrq");
+    feed.policy.checks_permalinks = true;
+    for _ in 0..5 {
+        feed.audit("");
+        assert_eq!(feed.audit("zyxwvutsrq"), "");
+        feed.audit("zyx");
+        assert_eq!(feed.audit("zyxwvutsrq"), "");
+        feed.audit("zusq");
+        assert_eq!(feed.audit("zyxwvutsrq"), "");
+    }
+    assert_eq!(feed.memory.recurrence.belief(feed.now), AbsenceTrust::Usual);
+}
+
+#[test]
+fn what_is_missing_at_once_and_stays_missing_is_still_held() {
+    let mut feed = Watched::new(FIFTEEN);
+    assert_eq!(feed.audit(TEN), "Quarantined");
+    assert_eq!(feed.audit(TEN), "", "held");
+    assert_eq!(feed.audit("1zywvtsqpnmlkji"), "", "held beside a new post");
+    assert!(feed.memory.quarantined_since.is_some());
 }
