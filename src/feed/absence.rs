@@ -176,6 +176,9 @@ pub struct ProofPolicy {
     /// True when the server says of this document that something was modified, and nothing that it
     /// shows was: what it lacks was modified, so it was dated back or filtered rather than deleted.
     pub modified_unseen: bool,
+    /// True when its posts may have rolled off all the same, so that what left at its end waits for
+    /// the next new post.
+    pub perhaps_capped: bool,
     /// Trust in absence as such; the record of a feed lowers it.
     pub belief: AbsenceTrust,
 }
@@ -192,6 +195,7 @@ impl Default for ProofPolicy {
             ordered: true,
             checks_permalinks: false,
             modified_unseen: false,
+            perhaps_capped: false,
             belief: AbsenceTrust::Usual,
         }
     }
@@ -439,6 +443,7 @@ impl AbsenceState {
             belief,
             checks_permalinks,
             complete: policy.complete && !self.documents.is_capped(),
+            perhaps_capped: self.documents.perhaps_capped.is_some(),
             ..*policy
         }
     }
@@ -451,7 +456,12 @@ impl AbsenceState {
 
     /// True when its documents say that they are the whole feed, and have let posts roll off.
     pub fn is_capped(&self) -> bool {
-        self.documents.is_capped()
+        self.cap().is_some()
+    }
+
+    /// Entries of such documents at most.
+    pub fn cap(&self) -> Option<u16> {
+        self.documents.capped
     }
 
     /// True when an item may be taken for deleted by this proof. What documents prove that do not

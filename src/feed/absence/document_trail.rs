@@ -19,6 +19,8 @@ pub(crate) struct DocumentTrail {
     pub(crate) seen_at: Stamp,
     /// Entries of a document that said to be the whole feed while the oldest posts rolled off.
     pub(crate) capped: Option<u16>,
+    /// The same of one that did so once, which a deletion may have done.
+    pub(crate) perhaps_capped: Option<u16>,
 }
 
 /// Standing of a document, which decides what the same document proves when it comes again.
@@ -67,13 +69,16 @@ impl DocumentTrail {
 
     /// A document that is longer than a capped one has shown that there was no cap.
     pub(super) fn note_growth(&mut self, entries: usize) {
-        self.capped.take_if(|capped| usize::from(*capped) < entries);
+        for capped in [&mut self.capped, &mut self.perhaps_capped] {
+            capped.take_if(|capped| usize::from(*capped) < entries);
+        }
     }
 
     // Decides: Is a document that says to be the whole feed capped?
     /// Takes note of a document that says to be the whole feed, newest first: where posts leave at
     /// its end, no more of them than entered at its head, and it is as long as before, they rolled
-    /// off, whatever it says. A list that is no sequence in time has no such end (POLLING 2.7).
+    /// off, whatever it says. Once, the oldest may have been deleted while others came: the next new
+    /// post tells. A list that is no sequence in time has no such end (POLLING 2.7).
     pub(super) fn note_cap(&mut self, before: &[WindowItem], seen: &[ShownItem]) {
         let held: HashSet<ItemId> = before.iter().map(|row| row.id).collect();
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
@@ -87,21 +92,29 @@ impl DocumentTrail {
             .take_while(|row| !shown.contains(&row.id))
             .count();
         let is_as_long = seen.len() >= present().count();
-        if self.direction.is_known() && left > 0 && left <= came && is_as_long {
+        if !self.direction.is_known() || left == 0 || left > came || !is_as_long {
+            return;
+        }
+        if self.perhaps_capped.is_some() {
             self.cap_at(seen.len());
+        } else {
+            self.perhaps_capped = Some(entries_of(seen.len()));
         }
     }
 
     /// Takes note that posts roll off a document with so many entries that says to be the whole feed.
     pub(super) fn cap_at(&mut self, entries: usize) {
-        self.capped = Some(u16::try_from(entries).unwrap_or(u16::MAX));
+        self.capped = Some(entries_of(entries));
     }
 
     pub(super) fn note_length(&mut self, seen: &[ShownItem]) {
         if self.lengths.len() == LENGTHS_MAX {
             self.lengths.pop_front();
         }
-        self.lengths
-            .push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
+        self.lengths.push_back(entries_of(seen.len()));
     }
+}
+
+fn entries_of(length: usize) -> u16 {
+    u16::try_from(length).unwrap_or(u16::MAX)
 }

@@ -218,7 +218,8 @@ impl Suspect {
             return None;
         }
         if policy.complete {
-            return Some(Proof::LeftComplete(*self));
+            let may_have_rolled_off = policy.perhaps_capped && self.behind == 0;
+            return (!may_have_rolled_off).then_some(Proof::LeftComplete(*self));
         }
         let is_believed =
             policy.belief < AbsenceTrust::Off && self.basis == SuspectBasis::Documents;

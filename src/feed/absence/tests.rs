@@ -413,6 +413,26 @@ fn a_document_that_is_the_whole_feed_says_what_has_left_it() {
 }
 
 #[test]
+fn the_oldest_post_of_a_whole_feed_may_be_deleted_while_another_one_comes() {
+    let begun = || {
+        let mut feed = Watched::new("edcba");
+        feed.policy.complete = true;
+        assert_eq!(feed.audit("fedcb"), "?a");
+        assert_eq!(feed.audit("fedcb"), "", "it may have rolled off");
+        feed
+    };
+    let mut whole = begun();
+    assert_eq!(whole.audit("gfedcb"), "-a", "nothing rolled off");
+    let mut capped = begun();
+    assert_eq!(capped.audit("gfedc"), "~b ~a");
+    assert!(capped.memory.is_capped());
+    assert_eq!(capped.audit("hgfed"), "~c");
+    let mut edited = begun();
+    assert_eq!(edited.audit("fecb"), "?d");
+    assert_eq!(edited.audit("fecb"), "-d", "it stood before others");
+}
+
+#[test]
 fn what_leaves_the_end_of_a_list_that_says_to_be_whole_is_asked_for_and_may_show_that_it_is_capped()
 {
     let begun = || {
@@ -685,4 +705,18 @@ fn a_site_that_is_built_again_and_deletes_at_once_tells_it() {
         .map(|letter| (letter, 1000 + i64::from(u32::from(letter))))
         .collect();
     assert_eq!(feed.audit("zyxwuts"), "?v");
+}
+
+#[test]
+fn deletions_from_feeds_whose_posts_all_bear_one_date_are_found() {
+    let mut feed = Watched::new("hgfedcba");
+    let all = ('a'..='z').map(|letter| (letter, 7));
+    feed.redated = all.collect();
+    for (document, expect) in [("ihgfedcb", "~a"), ("jihgfedc", "~b")] {
+        assert_eq!(feed.audit(document), expect);
+    }
+    assert_eq!(feed.audit("jihgedc"), "?f");
+    feed.wait_hours(24);
+    assert_eq!(feed.audit("jihgedc"), "");
+    assert_eq!(feed.audit("jihgedc"), "-f");
 }

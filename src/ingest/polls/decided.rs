@@ -7,6 +7,7 @@ use crate::{
         archive::chronological,
         different_feed::{DifferentFeed, different_feed, is_planet},
         head_caps::NOTE_BYTES_MAX,
+        history::{History, PartialReason},
         inquiry::DecisionBasis,
         observation_record::ObservationRecord,
         part_caps::cut_to,
@@ -103,6 +104,7 @@ impl Decided {
         } else {
             different_feed(&record.metadata, metadata)
         };
+        let archives = capped_history(&record, &decisions.window);
         let speaks_anew =
             !is_delta && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
         Self {
@@ -116,7 +118,7 @@ impl Decided {
                 .can_prove(&decisions.window.absence.believed(&policy, now)),
             different_feed,
             makes_ready: !is_delta && !record.is_ready(),
-            archives: None,
+            archives,
             observed: Some(observed),
             record,
             decisions,
@@ -211,7 +213,7 @@ impl Decided {
                 || said.walked.is_some()
                 || said.history != self.record.completeness.history
         };
-        self.archives = archives.filter(says_more);
+        self.archives = archives.filter(says_more).or(self.archives);
         self
     }
 
@@ -283,6 +285,27 @@ impl Decided {
             ..Commit::nothing(&self.record)
         }
     }
+}
+
+// Decides: Is the history of a feed complete that says so of its documents?
+/// The history of a feed that was complete by the word of its document, and is not, since the
+/// documents are capped; complete again where a longer one has shown that there was no cap.
+fn capped_history(record: &FeedRecord, window: &WindowState) -> Option<Archives> {
+    if record.completeness.last_walk.is_some() {
+        return None;
+    }
+    let before = &record.completeness.history;
+    let history = match (window.absence.cap(), before) {
+        (Some(cap), History::Complete) => History::Partial(PartialReason::ServerLimit {
+            entries_max: cap.into(),
+        }),
+        (None, History::Partial(PartialReason::ServerLimit { .. })) => History::Complete,
+        _ => return None,
+    };
+    Some(Archives {
+        history,
+        ..Archives::default()
+    })
 }
 
 // Decides: What of a window may be lost with the process?

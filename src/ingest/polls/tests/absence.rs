@@ -224,6 +224,31 @@ async fn what_left_a_complete_feed_says_so() {
     );
 }
 
+/// A feed that says to be whole and lets posts roll off has no complete history; a longer
+/// document takes that back.
+#[tokio::test(start_paused = true)]
+async fn the_history_of_a_feed_that_says_to_be_whole_is_partial_while_it_is_capped() {
+    let windows = ["edcb", "fedc", "gfed", "hgfed"];
+    let house = House::new(move |n, _| {
+        let complete = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/>";
+        let window = posts(windows[n.min(windows.len() - 1)]);
+        let window = window.replace("<title>t</title>", &format!("<title>t</title>{complete}"));
+        ready(Response::new(String::leak(window) as &str))
+    });
+    let mut feed = house.feed("blog", URL, 3600, 3600).await;
+    feed.import.pages_max = 100;
+    let mut told = Vec::new();
+    let mut state = PollState::unpolled(URL);
+    for _ in windows {
+        state = house.poll(&feed, &state).await.state;
+        let record = house.store.feed(feed.no).await.unwrap();
+        told.push(record.completeness.history.to_string());
+        tokio::time::advance(Duration::from_secs(3600)).await;
+    }
+    let capped = "partial (its server gives no more than 4 entries)";
+    assert_eq!(told, ["complete", "complete", capped, "complete"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_post_that_comes_back_is_revived_under_its_id() {
     let house = publisher(&["zyxwvu", "zyxvut", "zyxvut"]);
