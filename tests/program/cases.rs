@@ -29,5 +29,7 @@ mod document;
 mod alternating;
 mod downstream;
 mod identity;
+
+mod renumbered;
 mod table;
 mod vectors;

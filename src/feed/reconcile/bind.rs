@@ -6,9 +6,11 @@ use super::{
     correction::{Agreement, DocumentNeighbours, corrected},
     dated,
     rename::{UnknownEntry, renamed},
+    same_post::{Word, apart},
+    witnesses::Address,
 };
 use crate::feed::{
-    item::{Item, ItemId, KeyHash, iri, uuid_iri},
+    item::{Item, ItemId, KeyHash, Witnesses, iri, uuid_iri},
     record::IdRule,
 };
 use everfeed_adapters::{Entry, Key};
@@ -231,7 +233,9 @@ impl<'a> Binder<'a> {
         let (namespace, entry) = (self.namespace, &reading.entry);
         let hashed = |name: String| (KeyHash::of(namespace, &name), name);
         let plain = KeyHash::of(namespace, &reading.key.stripped());
-        let split = split_key(&reading.key, entry).map(hashed);
+        let split = split_key(&reading.key, entry)
+            .or_else(|| numbered_key(&reading.key, entry))
+            .map(hashed);
         let post = match self.id_rule {
             IdRule::IdLinkAndDate => post_key(&reading.key, entry).map(hashed),
             IdRule::Id | IdRule::IdAndLink => None,
@@ -303,15 +307,57 @@ impl<'a> Binder<'a> {
     /// too, title and date.
     fn is_another(&self, item: &Item, entry: &Entry) -> bool {
         let Some(held) = item.entry() else {
-            return false;
+            return self.is_other_than_gone(item, entry);
         };
         let has_other_link = is_different(held.permalink(), entry.permalink());
         match self.id_rule {
-            IdRule::Id => has_other_link && is_other_post(held, entry),
+            IdRule::Id => is_all_other(held, entry),
             IdRule::IdAndLink => has_other_link,
             IdRule::IdLinkAndDate => has_other_link || is_other_post(held, entry),
         }
     }
+}
+
+impl Binder<'_> {
+    // Decides: Does a deleted post come back, or has another one got its id?
+    /// True when an entry with the id of a deleted item is another post: the number of a row is
+    /// given again. Of an item whose content is not remembered any more, the date of publication
+    /// tells, unless the id is the post's own address.
+    fn is_other_than_gone(&self, item: &Item, entry: &Entry) -> bool {
+        if item.content.is_forgotten() {
+            return false;
+        }
+        let mut recent = self.known.window.tombstones.iter();
+        if let Some(gone) = recent.find(|gone| gone.id == item.id) {
+            return is_all_other(&gone.entry, entry);
+        }
+        let address = |reference: Option<&str>| reference.and_then(Address::of);
+        let is_own_address = address(entry.permalink()) == address(entry.id.as_deref());
+        let published = entry.published.as_ref().and_then(|date| date.at_us);
+        let secs = |at_us: i64| at_us.div_euclid(1_000_000);
+        let dates = item.published_us.map(secs).zip(published.map(secs));
+        !is_own_address
+            && dates.is_some_and(|(held, given)| apart(held, given) == Word::Contradicts)
+    }
+}
+
+/// True when nothing says that two entries of one id are one post: link, title and published are
+/// present on both sides, and all differ. An id that is a number says so little that, without links,
+/// the texts are compared in their place.
+fn is_all_other(held: &Entry, given: &Entry) -> bool {
+    let is_linked = held.permalink().is_some() || given.permalink().is_some();
+    let differs = if is_linked {
+        is_different(held.permalink(), given.permalink())
+    } else {
+        is_number(given.id.as_deref().unwrap_or_default())
+            && Witnesses::of(held).texts != Witnesses::of(given).texts
+    };
+    differs && is_other_post(held, given)
+}
+
+/// True for the number of a row, or of a place in a list.
+fn is_number(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Polls running in which an entry may change and still get an alias for each new id.
@@ -368,6 +414,13 @@ fn post_key(key: &Key, entry: &Entry) -> Option<String> {
         ))
         .stripped(),
     )
+}
+
+/// The same of a post without a link whose id is a number.
+fn numbered_key(key: &Key, entry: &Entry) -> Option<String> {
+    let Key::Id(id) = key else { return None };
+    let is_bare = entry.permalink().is_none() && is_number(id);
+    is_bare.then(|| post_key(key, entry))?
 }
 
 /// Entries and where they stand in the document.

@@ -124,10 +124,9 @@ impl Likeness {
             return true;
         }
         if self.title == Word::Contradicts {
-            // A title is mended now and then. One page at one second is one post, unless another
-            // text says otherwise.
+            // Title and text are revised now and then. One page at one second is one post.
             let is_one_page = self.address == Word::Agrees && self.date == Word::Agrees;
-            return is_one_page && !self.is_day_only && self.text != Word::Contradicts;
+            return is_one_page && !self.is_day_only;
         }
         let may_be_others =
             self.is_day_only && self.address != Word::Agrees && self.text == Word::Contradicts;
@@ -160,7 +159,7 @@ fn date(held: &Witnesses, given: &Witnesses, shift_secs: i64, has_same_address: 
 
 /// Word of two dates that differ: a date that was cut to its minute is the same, and one that was
 /// cut to its day, or written in another time zone, may be.
-fn apart(held: i64, given: i64) -> Word {
+pub(super) fn apart(held: i64, given: i64) -> Word {
     let is_cut = |to: i64| {
         (given % to == 0 && held.div_euclid(to) == given.div_euclid(to))
             || (held % to == 0 && held.div_euclid(to) == given.div_euclid(to))
@@ -256,7 +255,7 @@ mod tests {
             "link, date, all words new",
             &held,
             &post("b", "/a", "The title", AT, OTHER),
-            never,
+            one,
         );
         check(
             "title, text, no date",
