@@ -17,6 +17,8 @@ mod counted_pages;
 
 mod trail;
 
+mod build_date;
+
 mod reading;
 
 mod end_claim;
@@ -45,6 +47,7 @@ pub use staged_page::{PageAddress, PageFate, StagedBody, StagedPage, StagedWalk,
 pub use strategy::Strategy;
 pub use trail::PageTrace;
 pub(crate) use {
+    build_date::BuildDates,
     completion::{Completion, PageRetry},
     counted_pages::{CountedPages, CounterPlace},
     end_claim::{EndClaim, EndSign, EndStep},
@@ -218,6 +221,8 @@ pub(crate) struct WalkFindings {
     pub(crate) holes: Vec<(String, Option<PartialReason>)>,
     /// Proof of the end, once it is found.
     pub(crate) proof: Option<EndProof>,
+    /// Dates by which older copies are told.
+    pub(crate) built: Option<BuildDates>,
 }
 
 /// Current place of a walk.
@@ -321,6 +326,7 @@ impl ArchiveWalk {
             findings,
             trail: WalkTrail::default(),
         };
+        walk.findings.built.get_or_insert_default().note(live);
         walk.recall(&live.trace(0));
         Ok(walk)
     }

@@ -67,6 +67,8 @@ pub enum PartialReason {
     LiveNotMet,
     /// Entries moved from page to page while they were read.
     PagesMoved,
+    /// A page is an older copy than the page before it, as a cache keeps one.
+    OlderCopy,
     /// The page that leads nowhere names another one as the last.
     NotTheLast,
     /// The document that names none before it does not say that it is an archive, as the others do.
@@ -133,6 +135,7 @@ impl PartialReason {
             | Self::LeadsToFeed
             | Self::LiveNotMet
             | Self::PagesMoved
+            | Self::OlderCopy
             | Self::NotTheLast
             | Self::NoArchive
             | Self::Redirected
@@ -209,6 +212,9 @@ impl fmt::Display for PartialReason {
             Self::LeadsToFeed => f.write_str("a page of its archives shows the live feed once more"),
             Self::LiveNotMet => f.write_str("its archives do not show what its live document shows"),
             Self::PagesMoved => f.write_str("entries moved from page to page while its archives were read"),
+            Self::OlderCopy => {
+                f.write_str("a page of its archives is an older copy than the page before it, as a cache keeps one")
+            }
             Self::NotTheLast => f.write_str("the last page that was found names another one as the last"),
             Self::NoArchive => f.write_str(
                 "the last page that was found does not say that it is an archive, as the others do",

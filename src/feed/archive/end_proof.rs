@@ -327,6 +327,11 @@ impl ArchiveWalk {
             return PageUse::Drop;
         };
         let (why, retry_after_secs) = match found {
+            StepAnswer::Page(PageKind::Fresh | PageKind::Known, seen)
+                if reason == Some(PartialReason::OlderCopy) && self.is_older_copy(&seen) =>
+            {
+                (PartialReason::OlderCopy, None)
+            }
             StepAnswer::Page(PageKind::Fresh | PageKind::Known, seen) => {
                 self.findings.holes.remove(0);
                 self.retry = None;

@@ -187,6 +187,12 @@ impl ArchiveWalk {
         }
         let used = self.keep_page(seen);
         self.counts.last = self.counts.kept;
+        // Archives stay as they were written.
+        if !matches!(self.strategy(), Some(Strategy::Archives)) {
+            for older in self.findings.built.get_or_insert_default().note(seen) {
+                self.add_hole(older, Some(PartialReason::OlderCopy));
+            }
+        }
         if self.strategy().is_some_and(Strategy::follows_links) {
             self.note_links(seen, rules);
             // The numbers in the addresses jump: the one between may be an archive that nobody

@@ -498,7 +498,7 @@ impl MovedStretch {
     /// Time at which the first of several has lasted for long enough to be an edit; `None` of none.
     pub(super) fn first_lasts_at(stretches: impl Iterator<Item = Self>) -> Option<Stamp> {
         let lasts_at = |row: &Self| {
-            let secs = if row.is_churn() {
+            let secs = if row.is_churn() || row.is_other_form() {
                 RESTLESS_SECS
             } else {
                 LASTING_SECS
@@ -512,6 +512,11 @@ impl MovedStretch {
     /// although its entry is shown no more.
     pub(super) fn outlives_its_entry(&self) -> bool {
         !self.is_churn() && self.sightings >= LASTING_SIGHTINGS
+    }
+
+    /// True of the form of the other of two servers, which nobody edited.
+    fn is_other_form(&self) -> bool {
+        self.is_whole && self.sightings == 0
     }
 
     /// True when it has moved on too often to be an edit.

@@ -282,6 +282,14 @@ fn compared(part: EntryPart, held: &str, given: &str) -> Option<PartDifference> 
         found.came += names(now);
         let number = place.and_then(|place| number_move(&before, &after, place));
         let is_markup = place.is_none() || before.is_in_tag();
+        // Of a number that counts, all of it is followed: its first digits last longer.
+        let (before, after) = match number {
+            Some(NumberMove::Rise | NumberMove::Fall) => {
+                (before.whole_number(), after.whole_number())
+            }
+            _ => (before, after),
+        };
+        let now = after.inside();
         let kind = match number {
             Some(number) => StretchKind::Number(number),
             None if names(was) > 0 && names(now) > 0 => StretchKind::Replaced,
@@ -294,8 +302,10 @@ fn compared(part: EntryPart, held: &str, given: &str) -> Option<PartDifference> 
             }
             None => StretchKind::OneSided,
         };
+        let held = u32::try_from(before.place.start).ok()?..u32::try_from(before.place.end).ok()?;
+        found.stretches.pop_if(|last| last.held == held);
         found.stretches.push(Stretch {
-            held: u32::try_from(before.place.start).ok()?..u32::try_from(before.place.end).ok()?,
+            held,
             given: Digest::of(now.join(" ").as_bytes()),
             kind,
         });

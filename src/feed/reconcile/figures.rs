@@ -95,6 +95,11 @@ impl<'a> TokenRange<'a> {
         &self.tokens[self.place.clone()]
     }
 
+    /// The whole number of which these tokens are a part.
+    pub(super) fn whole_number(self) -> Self {
+        Number::around(&self).map_or(self, |number| number.0)
+    }
+
     /// True in a tag: numbers there are no text.
     pub(super) fn is_in_tag(&self) -> bool {
         let before = self.tokens[..self.place.start].iter().rev();
@@ -136,9 +141,11 @@ impl<'a> Number<'a> {
         self.0.inside()
     }
 
-    /// A price, a score, a measure. Three digits behind one point or comma are thousands of a count.
+    /// A price, a score, a measure. Three digits behind one point or comma are thousands of a count,
+    /// and so are those of "1.2K".
     fn is_figure(&self) -> bool {
-        let is_joined = self.parts().len() > 1 && self.thousands().is_none();
+        let is_count = self.thousands().is_some() || self.rounded().is_some();
+        let is_joined = self.parts().len() > 1 && !is_count;
         is_joined || self.has_unit()
     }
 
@@ -148,7 +155,7 @@ impl<'a> Number<'a> {
     }
 
     fn has_unit(&self) -> bool {
-        let is_amount = |token: &&str| !is_number(token) && is_numeric(token);
+        let is_amount = |token: &&str| !is_number(token) && is_numeric(token) && !is_rounded(token);
         self.parts().iter().any(is_amount)
             || self.word_before().is_some_and(is_unit)
             || self.word_after().is_some_and(is_unit)
@@ -184,8 +191,36 @@ impl<'a> Number<'a> {
     }
 
     fn value(&self) -> Option<u64> {
+        if let Some(rounded) = self.rounded() {
+            return Some(rounded);
+        }
         let digits = self.thousands().unwrap_or_else(|| self.parts().concat());
         (digits.len() <= COUNT_DIGITS_MAX).then(|| digits.parse().ok())?
+    }
+
+    /// A count that is rounded to thousands or millions, and one digit behind the point.
+    fn rounded(&self) -> Option<u64> {
+        let (whole, tenths) = match self.parts() {
+            [last] => (*last, "0"),
+            [whole, "." | ",", last] => (*whole, *last),
+            _ => return None,
+        };
+        let last = *self.parts().last()?;
+        let digits = |token: &str| {
+            token
+                .trim_end_matches(char::is_alphabetic)
+                .parse::<u64>()
+                .ok()
+        };
+        let tens = if last.ends_with(['k', 'K']) {
+            100
+        } else {
+            100_000
+        };
+        let value = digits(whole)?
+            .checked_mul(10)?
+            .checked_add(digits(tenths)?)?;
+        (is_rounded(last) && digits(tenths)? < 10).then(|| value.checked_mul(tens))?
     }
 
     fn thousands(&self) -> Option<String> {
@@ -239,9 +274,16 @@ fn without_tags<'a>(
     tokens.copied().take(TAG_TOKENS_MAX).filter(visible)
 }
 
+/// True of one that ends a count of thousands or millions (`12K`).
+fn is_rounded(token: &str) -> bool {
+    token
+        .strip_suffix(['k', 'K', 'm', 'M'])
+        .is_some_and(is_number)
+}
+
 /// True of digits, alone or with a unit written to them (`45EUR`).
 fn is_numeric(token: &str) -> bool {
-    if is_number(token) {
+    if is_number(token) || is_rounded(token) {
         return true;
     }
     let digits = token.trim_matches(char::is_alphabetic);
@@ -294,6 +336,10 @@ mod tests {
         check(&["rain", "1", ","], "234", "240", &["views"], Some(Rise));
         check(&["rain", "("], "13", "12", &["comments"], Some(Rise));
         check(&["Price", ":"], "13", "12", &[], Some(Fall));
+        check(&["rain", "1", "."], "2K", "3K", &["claps"], Some(Rise));
+        check(&["rain"], "999", "1K", &["claps"], Some(Rise));
+        check(&["rain", "1", "."], "3M", "2M", &["claps"], Some(Fall));
+        check(&["only", "$", "1", "."], "2K", "3K", &[], Some(Figure));
         check(&["id"], "1234567890", "1234567891", &[], None);
         check(&["<", "img", "v", "="], "12", "13", &[">"], None);
         check(&["ten"], "12", "twelve", &[], None);

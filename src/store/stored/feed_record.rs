@@ -66,7 +66,7 @@ stored_enums! {
         5 DifferentFeed, 6 EmptyPage, 7 Circle, 8 NothingNew, 9 DamagedPage, 10 TooManyBytes { mib_max },
         11 TooManyPages { pages_max }, 12 ServerLimit { entries_max }, 13 PagingUnproven, 14 LeadsToFeed,
         15 LiveNotMet, 16 PagesMoved, 17 NotTheLast, 18 NoArchive, 19 Redirected, 20 PassedOver,
-        21 FewerThanSaid { total, found }, 22 LastPageFull, 23 UnlinkedPages,
+        21 FewerThanSaid { total, found }, 22 LastPageFull, 23 UnlinkedPages, 24 OlderCopy,
     }
     EndProof { 0 Total { items }, 1 LastArchive, 2 LastPage, 3 OnlyPage, 4 WholeDocument, 5 MeetsLive }
 }

@@ -5,8 +5,9 @@ use super::{
     table::{stored_enums, stored_structs},
 };
 use crate::feed::archive::{
-    ArchiveWalk, Completion, CountedPages, CounterPlace, EndClaim, EndSign, EndStep, PageAddress,
-    PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts, WalkFindings, WalkPhase,
+    ArchiveWalk, BuildDates, Completion, CountedPages, CounterPlace, EndClaim, EndSign, EndStep,
+    PageAddress, PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts,
+    WalkFindings, WalkPhase,
 };
 use minicbor::Decoder;
 
@@ -26,8 +27,9 @@ stored_structs! {
     }
     WalkCounts { pages, on_way, barren, bytes, base, kept, way_from, backs, total, last, requests, guesses }
     WalkFindings {
-        named, fits, doubtful, damaged, held_whole, marked, flaw, lacks, holes, proof,
+        named, fits, doubtful, damaged, held_whole, marked, flaw, lacks, holes, proof, built,
     }
+    BuildDates { latest_us, is_of_site, older }
     PageRetry { reason, tries, rounds }
     EndClaim { url, sign }
     StagedPage {

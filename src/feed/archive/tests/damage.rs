@@ -1,6 +1,7 @@
 //! Pages that are damaged, empty or of another feed.
 
 use super::*;
+use everfeed_adapters::Date;
 
 const DAMAGED: &str = "partial (a page of its archives is damaged)";
 
@@ -217,4 +218,68 @@ fn pages_of_one_feed_may_have_other_titles_addresses_and_ids() {
         ("/a2", moved(doc([4]), "http://old.example/")),
     ];
     check(&docs, "none", &["/a2"], "complete");
+}
+
+/// Pages of four by `next`, built at this time. The third is the copy of a cache from before the last
+/// two posts until `fresh_at`.
+fn cached_at(now: Stamp, fresh_at: Stamp) -> Publisher {
+    let built = |mut doc: Doc, at: i64| {
+        doc.metadata.updated = Some(Date {
+            raw: at.to_string(),
+            at_us: Some(at * 1_000_000),
+        });
+        doc
+    };
+    let next = |n: u32| format!("http://blog.example/rss?p={n}");
+    let third = if now < fresh_at {
+        built(doc([2, 1]), 400)
+    } else {
+        built(doc([4, 3, 2, 1]), 500)
+    };
+    publisher(&[
+        (
+            "/rss",
+            built(linked([12, 11, 10, 9], "next", &next(2)), 500),
+        ),
+        (
+            "/rss?p=2",
+            built(linked([8, 7, 6, 5], "next", &next(3)), 500),
+        ),
+        ("/rss?p=3", third),
+    ])
+}
+
+#[test]
+fn a_page_from_a_cache_that_is_older_than_the_one_before_it_is_read_again_later() {
+    const DAY: u64 = 86_400;
+    let walked = |fresh_at: Stamp| {
+        let mut now = NOW;
+        let mut walk = begin(&cached_at(now, fresh_at), "none", &rules()).unwrap();
+        let mut kept = Vec::new();
+        while !walk.is_done() {
+            if let WalkStep::Wait(until) = walk.next(now) {
+                now = until;
+            }
+            let docs = cached_at(now, fresh_at);
+            if let Some((url, PageUse::Keep)) = step(&mut walk, &docs, &rules(), &mut now) {
+                kept.push(url.replace("http://blog.example/rss?", ""));
+            }
+        }
+        (
+            kept.join(" "),
+            walk.history().to_string(),
+            (now.secs() - NOW.secs()) / DAY,
+        )
+    };
+    assert_eq!(
+        walked(NOW.plus_secs(3 * 3600)),
+        ("p=2 p=3 p=3".into(), "complete".into(), 1)
+    );
+    assert_eq!(walked(NOW), ("p=2 p=3".into(), "complete".into(), 0));
+    let (kept, history, days) = walked(NOW.plus_secs(90 * DAY));
+    assert_eq!((kept.as_str(), days), ("p=2 p=3", 7));
+    assert_eq!(
+        history,
+        "partial (a page of its archives is an older copy than the page before it, as a cache keeps one)"
+    );
 }
