@@ -38,6 +38,8 @@ pub struct MovingEntry {
     pub moved_at: Stamp,
     /// Content digests of its last forms, the latest last.
     pub forms: Vec<Digest>,
+    /// Those that have come back, once there are two returns.
+    pub returned: Vec<Digest>,
     /// The parts that moved as churn does.
     pub parts: Vec<PartMoves>,
 }
@@ -146,7 +148,7 @@ const RESTLESS_SECS: u64 = 2 * 86_400;
 /// Time for which a change in a restless part must last to be an edit, in seconds: it is told within
 /// a day, and hardly any advertisement stays as long. A stretch that has moved more than once must
 /// rest until its part would be forgotten.
-const LASTING_SECS: u64 = 12 * 3600;
+pub(super) const LASTING_SECS: u64 = 12 * 3600;
 
 /// Moves of a stretch from which on it is churn: a correction may be corrected once.
 const CHURN_MOVES_MIN: u8 = 2;
@@ -157,6 +159,10 @@ const LASTING_SIGHTINGS: u8 = 2;
 
 /// Entries whose moves are remembered at most: those of a large window and a day's arrivals.
 const MOVING_ENTRIES_MAX: usize = 200;
+
+/// Forms that must have come back for each to come by turns, and half of those remembered at least:
+/// one alone was an edit that was taken back.
+const RETURNED_MIN: usize = 2;
 
 /// Forms of an entry that are remembered at most: two servers, two schemes, before and after an edit.
 const FORMS_MAX: usize = 6;
@@ -205,6 +211,7 @@ impl<'a> ChurnLearner<'a> {
             id,
             moved_at: self.now,
             forms: vec![seen.digests.content],
+            returned: Vec::new(),
             parts: Vec::new(),
         });
         let has_rested = self.now.secs_since(row.moved_at) >= REST_SECS;
@@ -214,12 +221,21 @@ impl<'a> ChurnLearner<'a> {
         row.forms.push(content);
         let surplus = row.forms.len().saturating_sub(FORMS_MAX);
         row.forms.drain(..surplus);
+        row.returned.retain(|form| row.forms.contains(form));
         if is_return {
             self.returned.insert(id);
         }
         let Some(parts) = difference(seen.entry, given.entry, self.profile) else {
             return false;
         };
+        // A price may be what it was once.
+        if is_return
+            && !parts.iter().all(PartDifference::is_figures)
+            && let Some(row) = self.moving.get_mut(&id)
+            && !row.returned.contains(&content)
+        {
+            row.returned.push(content);
+        }
         for found in &parts {
             let by_turns = is_return && !found.is_stretch();
             let by = match found.churn(is_return) {
@@ -464,6 +480,18 @@ impl<'a> ChurnLearner<'a> {
     fn restless_row(&self, part: EntryPart, is_count: bool) -> Option<&RestlessPart> {
         let is_it = |row: &&RestlessPart| (row.part, row.is_count) == (part, is_count);
         self.restless.iter().find(is_it)
+    }
+
+    // Decides: Is a form that comes back an edit?
+    /// True of a form of an entry that came back, where another one did so before: such forms come by
+    /// turns, and it is an edit only if it lasts.
+    pub(super) fn comes_by_turns(&self, id: ItemId, content: Digest) -> bool {
+        let moving = self.moving.get(&id);
+        moving.is_some_and(|row| {
+            row.returned.len() >= RETURNED_MIN
+                && row.returned.len() * 2 >= row.forms.len()
+                && row.returned.contains(&content)
+        })
     }
 
     /// Leaves what is remembered from now on.

@@ -43,7 +43,6 @@ use crate::{
         FoundFeeds, StoreError, Subscription,
         clock_guard::ClockGuard,
         content_mark::ContentMark,
-        moved_rows::MoveNote,
         stored::{
             RegistryText, StoredKind, damaged, decode,
             item::{decode_item, item_header},
@@ -245,6 +244,20 @@ fn check_length(value: &[u8], bytes: usize) -> Result<(), StoreError> {
     Err(damaged(format!("a row holds {} bytes", value.len())))
 }
 
+/// Checks the note of a copy to another kind of store.
+#[cfg(feature = "postgres")]
+fn check_note(value: &[u8]) -> Result<(), StoreError> {
+    let note = crate::store::moved_rows::MoveNote::of_row(value);
+    note.map(drop)
+        .ok_or_else(|| damaged("the note of a copy is cut short"))
+}
+
+/// Nothing of this build reads one.
+#[cfg(not(feature = "postgres"))]
+fn check_note(_: &[u8]) -> Result<(), StoreError> {
+    Ok(())
+}
+
 fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     let mut table = Tables { snapshot, report };
     table.read(META, "settings of the store", |key, value| {
@@ -262,8 +275,7 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
         } else if is(RESTORED_KEY) {
             check_length(value, value.len().max(size_of::<StampValue>()))
         } else if is(LEFT_KEY) || is(UNFINISHED_KEY) {
-            let note = MoveNote::of_row(value).map(drop);
-            note.ok_or_else(|| damaged("the note of a copy is cut short"))
+            check_note(value)
         } else {
             Ok(())
         }

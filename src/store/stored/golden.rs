@@ -395,6 +395,7 @@ fn counting_window() -> WindowState {
             id: ID,
             moved_at: AT,
             forms: vec![DIGEST],
+            returned: Vec::new(),
             parts: vec![PartMoves {
                 part: EntryPart::Title,
                 count: 4,
@@ -452,6 +453,7 @@ fn busy_window() -> WindowState {
             id: ID,
             moved_at: AT,
             forms: vec![DIGEST],
+            returned: Vec::new(),
             parts: vec![PartMoves {
                 part: EntryPart::Title,
                 count: 4,

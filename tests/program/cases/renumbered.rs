@@ -196,3 +196,50 @@ async fn places_in_the_list_are_no_ids() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn two_nodes_with_two_revisions_of_the_ids_make_no_second_items() {
+    for (format, document) in FORMATS {
+        let by = |revision: u32| {
+            let posts = posts("fedcba").each(|post| revised(post, "#7", 0));
+            document(posts.but("d", |post| revised(post, "#7", revision)))
+        };
+        let mut blog = Blog::of(by(1)).await;
+        let mut told = Vec::new();
+        for hour in 0..10 * 24_u32 {
+            told.push(blog.shows(by(1 + hour % 2)).await);
+        }
+        told.retain(|told| !told.is_empty());
+        assert!(told.iter().all(|told| told == "*d"), "{format}: {told:?}");
+        assert!(told.len() <= 3, "{format}: {told:?}");
+        assert_eq!(total(&blog).await, 6, "{format}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_capped_list_that_says_to_be_whole_deletes_nothing_behind_a_cache() {
+    let by = |letters: &str| {
+        let document = atom(posts(letters));
+        let text = String::from_utf8(document.body).unwrap();
+        let complete = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/><entry>";
+        Document {
+            body: text.replacen("<entry>", complete, 1).into_bytes(),
+            ..document
+        }
+    };
+    let newest_first: String = ('a'..='z').rev().collect();
+    let window = |day: usize| &newest_first[20 - day..26 - day];
+    for copy_hours in [1, 5, 9] {
+        let mut blog = Blog::of(by(window(0))).await;
+        let mut told = Vec::new();
+        for hour in 0..15 * 24 {
+            let day = 1 + hour / 24;
+            // Of a cache that was filled on the day before.
+            let day = day - usize::from(hour % copy_hours.max(2) == 0 && hour % 24 < 20);
+            told.push(blog.shows(by(window(day))).await);
+        }
+        let told: Vec<&String> = told.iter().filter(|told| told.contains('-')).collect();
+        assert!(told.is_empty(), "every {copy_hours} h: {told:?}");
+        assert_eq!(total(&blog).await, 21);
+    }
+}

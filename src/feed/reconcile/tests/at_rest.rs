@@ -391,3 +391,56 @@ fn what_moves_in_a_blog_whose_posts_stay_makes_at_most_three_times_the_edits() {
         assert!(told >= edits, "{moving:?}: {told} told of {edits}");
     }
 }
+
+#[test]
+fn an_edit_in_one_of_two_languages_that_come_by_turns_is_told() {
+    let mut rng = SmallRng::seed_from_u64(3);
+    let mut held = Held::default();
+    let (mut told, mut seen_at) = (0, None);
+    for hour in 0..10 * 24 {
+        let is_german = rng.random();
+        let mark = u32::from(hour >= 100);
+        let post = |n: u32| {
+            let (title, text) = if is_german {
+                (
+                    format!("Die Geschichte {n}"),
+                    format!("<p>{}</p>", "ein anderer Satz ".repeat(8)),
+                )
+            } else {
+                let mark = if n == 3 { mark } else { 0 };
+                let words = words_of(n, 40);
+                (
+                    format!("The story of {n}"),
+                    format!("<p>{words}, mark {mark}</p>"),
+                )
+            };
+            let reading = entry(
+                &format!("tag:x,2005:{n}"),
+                &format!("http://x/{n}"),
+                &title,
+                n + 1,
+            );
+            let content = Some(Body {
+                text: Text::html(text),
+                ..Body::default()
+            });
+            digested(
+                reading.key,
+                Entry {
+                    content,
+                    ..Entry::clone(&reading.entry)
+                },
+            )
+        };
+        told += held.edits(&(0..LENGTH).rev().map(post).collect::<Vec<_>>());
+        let key = Key::Id("tag:x,2005:3".into());
+        let item = &held.items[&KeyHash::of(NS, &key.stripped()).item_id()];
+        let text = &item.entry().unwrap().content.as_ref().unwrap().text.value;
+        if text.contains("mark 1") {
+            seen_at.get_or_insert(hour);
+        }
+    }
+    println!("two languages: {told} told of one, which was seen after {seen_at:?}");
+    assert!(seen_at.is_some_and(|hour| hour <= 100 + 48), "{seen_at:?}");
+    assert!(told <= 4 * LENGTH as usize, "{told}");
+}
