@@ -38,8 +38,6 @@ pub struct MovingEntry {
     pub moved_at: Stamp,
     /// Content digests of its last forms, the latest last.
     pub forms: Vec<Digest>,
-    /// Those that have come back, once there are two returns.
-    pub returned: Vec<Digest>,
     /// The parts that moved as churn does.
     pub parts: Vec<PartMoves>,
 }
@@ -148,7 +146,7 @@ const RESTLESS_SECS: u64 = 2 * 86_400;
 /// Time for which a change in a restless part must last to be an edit, in seconds: it is told within
 /// a day, and hardly any advertisement stays as long. A stretch that has moved more than once must
 /// rest until its part would be forgotten.
-pub(super) const LASTING_SECS: u64 = 12 * 3600;
+const LASTING_SECS: u64 = 12 * 3600;
 
 /// Moves of a stretch from which on it is churn: a correction may be corrected once.
 const CHURN_MOVES_MIN: u8 = 2;
@@ -159,10 +157,6 @@ const LASTING_SIGHTINGS: u8 = 2;
 
 /// Entries whose moves are remembered at most: those of a large window and a day's arrivals.
 const MOVING_ENTRIES_MAX: usize = 200;
-
-/// Forms that must have come back for each to come by turns, and half of those remembered at least:
-/// one alone was an edit that was taken back.
-const RETURNED_MIN: usize = 2;
 
 /// Forms of an entry that are remembered at most: two servers, two schemes, before and after an edit.
 const FORMS_MAX: usize = 6;
@@ -211,7 +205,6 @@ impl<'a> ChurnLearner<'a> {
             id,
             moved_at: self.now,
             forms: vec![seen.digests.content],
-            returned: Vec::new(),
             parts: Vec::new(),
         });
         let has_rested = self.now.secs_since(row.moved_at) >= REST_SECS;
@@ -221,21 +214,12 @@ impl<'a> ChurnLearner<'a> {
         row.forms.push(content);
         let surplus = row.forms.len().saturating_sub(FORMS_MAX);
         row.forms.drain(..surplus);
-        row.returned.retain(|form| row.forms.contains(form));
         if is_return {
             self.returned.insert(id);
         }
         let Some(parts) = difference(seen.entry, given.entry, self.profile) else {
             return false;
         };
-        // A price may be what it was once.
-        if is_return
-            && !parts.iter().all(PartDifference::is_figures)
-            && let Some(row) = self.moving.get_mut(&id)
-            && !row.returned.contains(&content)
-        {
-            row.returned.push(content);
-        }
         for found in &parts {
             let by_turns = is_return && !found.is_stretch();
             let by = match found.churn(is_return) {
@@ -482,18 +466,6 @@ impl<'a> ChurnLearner<'a> {
         self.restless.iter().find(is_it)
     }
 
-    // Decides: Is a form that comes back an edit?
-    /// True of a form of an entry that came back, where another one did so before: such forms come by
-    /// turns, and it is an edit only if it lasts.
-    pub(super) fn comes_by_turns(&self, id: ItemId, content: Digest) -> bool {
-        let moving = self.moving.get(&id);
-        moving.is_some_and(|row| {
-            row.returned.len() >= RETURNED_MIN
-                && row.returned.len() * 2 >= row.forms.len()
-                && row.returned.contains(&content)
-        })
-    }
-
     /// Leaves what is remembered from now on.
     pub(super) fn close(self, last: &mut WindowState) {
         last.restless = self.restless;
@@ -618,7 +590,13 @@ impl PartDifference {
             return None;
         }
         let has = |kind| self.stretches.iter().any(|stretch| stretch.kind == kind);
-        if has(StretchKind::Replaced) || (is_return && has(StretchKind::OneSided)) {
+        let has_number = || {
+            let numbers = [NumberMove::Rise, NumberMove::Fall];
+            numbers.into_iter().any(|by| has(StretchKind::Number(by)))
+        };
+        // What a number was before comes by turns, and has not fallen.
+        let comes_back = is_return && (has(StretchKind::OneSided) || has_number());
+        if has(StretchKind::Replaced) || comes_back {
             Some(ChurnMove::Words)
         } else if has(StretchKind::Number(NumberMove::Fall)) {
             Some(ChurnMove::Fall)

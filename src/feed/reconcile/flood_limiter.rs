@@ -6,7 +6,7 @@ use super::{
     Known, Observation, Put, PutKind, WindowEntry, WindowState,
     bind::BoundEntry,
     chronology,
-    churn::{ChurnLearner, EntryForm, LASTING_SECS, MovedForm, MovedStretch},
+    churn::{ChurnLearner, EntryForm, MovedForm, MovedStretch},
     edit::is_edit,
     witnesses,
 };
@@ -228,12 +228,6 @@ impl<'a> FloodLimiter<'a> {
         if let Some(moved) = self.moved_form(&put, item, before) {
             return self.pass_moved(put, row.key, before, moved);
         }
-        if self.churn.comes_by_turns(put.id, put.digests.content) {
-            let until = before
-                .filter(|before| before.digests.content == put.digests.content)
-                .map_or_else(|| self.now.plus_secs(LASTING_SECS), |before| before.until);
-            return self.hold_until(put, row.key, until, Vec::new());
-        }
         if !row.changes_long(self.now) {
             return Some(put);
         }
@@ -420,10 +414,8 @@ impl<'a> FloodLimiter<'a> {
                 held.until = MovedStretch::first_lasts_at(stretches).unwrap_or(self.now);
             }
             let is_stale = held.is_stale(item);
-            let ends_with_rest = poll == Repeat::Unchanged
-                && held.stretches.is_empty()
-                && !is_stale
-                && !self.churn.comes_by_turns(held.id, held.digests.content);
+            let ends_with_rest =
+                poll == Repeat::Unchanged && held.stretches.is_empty() && !is_stale;
             // A copy that was shown once may be of a cache.
             let is_due = self.now >= held.until && (!is_stale || held.shown_polls >= REST_POLLS);
             if is_due || ends_with_rest {

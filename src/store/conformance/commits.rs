@@ -549,7 +549,6 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
             id: id(2),
             moved_at: START,
             forms: vec![Digest([1; 16])],
-            returned: Vec::new(),
             parts: vec![PartMoves {
                 part: EntryPart::Links,
                 count: 3,

@@ -395,7 +395,6 @@ fn counting_window() -> WindowState {
             id: ID,
             moved_at: AT,
             forms: vec![DIGEST],
-            returned: Vec::new(),
             parts: vec![PartMoves {
                 part: EntryPart::Title,
                 count: 4,
@@ -453,7 +452,6 @@ fn busy_window() -> WindowState {
             id: ID,
             moved_at: AT,
             forms: vec![DIGEST],
-            returned: Vec::new(),
             parts: vec![PartMoves {
                 part: EntryPart::Title,
                 count: 4,

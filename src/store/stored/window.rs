@@ -24,7 +24,7 @@ stored_structs! {
     MovedStretch { part, start, end, given, since, sightings, moves, is_whole }
     Correction { id, at, agreement }
     RestlessPart { part, by_turns, since, moved_at, is_count }
-    MovingEntry { id, moved_at, forms, parts, returned }
+    MovingEntry { id, moved_at, forms, parts }
     PartMoves { part, count, by_turns, is_count, has_fallen }
     ArchiveSuspect { id, since, last_seen, walks }
 }

@@ -200,18 +200,16 @@ async fn places_in_the_list_are_no_ids() {
 #[tokio::test(start_paused = true)]
 async fn two_nodes_with_two_revisions_of_the_ids_make_no_second_items() {
     for (format, document) in FORMATS {
-        let by = |revision: u32| {
-            let posts = posts("fedcba").each(|post| revised(post, "#7", 0));
-            document(posts.but("d", |post| revised(post, "#7", revision)))
-        };
+        let by =
+            |revision: u32| document(posts("fedcba").each(|post| revised(post, "#7", revision)));
         let mut blog = Blog::of(by(1)).await;
         let mut told = Vec::new();
         for hour in 0..10 * 24_u32 {
             told.push(blog.shows(by(1 + hour % 2)).await);
         }
-        told.retain(|told| !told.is_empty());
-        assert!(told.iter().all(|told| told == "*d"), "{format}: {told:?}");
-        assert!(told.len() <= 3, "{format}: {told:?}");
+        let told = told.join(" ");
+        assert!(!told.contains(['+', '-', '^']), "{format}: {told}");
+        assert!(told.matches('*').count() <= 3 * 6, "{format}: {told}");
         assert_eq!(total(&blog).await, 6, "{format}");
     }
 }
