@@ -326,7 +326,7 @@ impl ArchiveWalk {
             findings,
             trail: WalkTrail::default(),
         };
-        walk.findings.built.get_or_insert_default().note(live);
+        walk.note_built(live);
         walk.recall(&live.trace(0));
         Ok(walk)
     }

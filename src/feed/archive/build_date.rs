@@ -23,7 +23,7 @@ impl BuildDates {
     /// Takes note of a document. The answer are the addresses of pages that are older copies, as far
     /// as that is known since this one.
     // Decides: Is a page of archives an older copy from a cache?
-    pub(super) fn note(&mut self, seen: &WalkedDocument<'_>) -> Vec<String> {
+    fn note(&mut self, seen: &WalkedDocument<'_>) -> Vec<String> {
         let Some(built) = built_us(seen) else {
             return Vec::new();
         };
@@ -51,6 +51,14 @@ impl BuildDates {
 }
 
 impl ArchiveWalk {
+    /// Takes note of a document, as [`BuildDates::note`] does; of one without a date nothing.
+    pub(super) fn note_built(&mut self, seen: &WalkedDocument<'_>) -> Vec<String> {
+        if built_us(seen).is_none() {
+            return Vec::new();
+        }
+        self.findings.built.get_or_insert_default().note(seen)
+    }
+
     /// True for an older copy than the pages around it.
     pub(super) fn is_older_copy(&self, seen: &WalkedDocument<'_>) -> bool {
         let built = self.findings.built.as_ref();

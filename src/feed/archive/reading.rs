@@ -189,7 +189,7 @@ impl ArchiveWalk {
         self.counts.last = self.counts.kept;
         // Archives stay as they were written.
         if !matches!(self.strategy(), Some(Strategy::Archives)) {
-            for older in self.findings.built.get_or_insert_default().note(seen) {
+            for older in self.note_built(seen) {
                 self.add_hole(older, Some(PartialReason::OlderCopy));
             }
         }
