@@ -6,7 +6,7 @@ use std::{
     hash::Hash,
 };
 
-/// What each holder holds, by numbers that rise. Nothing is kept of a holder that holds nothing.
+/// The numbers that each holder holds, which rise. Nothing is kept of a holder that has none.
 #[derive(Clone, Debug)]
 pub struct Tally<K> {
     counts: HashMap<K, usize>,

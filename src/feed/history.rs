@@ -159,6 +159,20 @@ impl History {
         }
     }
 
+    // Decides: Is the history of a feed complete that says so of its documents?
+    /// History of a feed that no walk has read, after a document: complete by the word of its
+    /// publisher until documents prove to be capped at so many entries, and again once a longer one
+    /// has shown that there was no cap. `None` where nothing changes.
+    pub fn under_cap(&self, cap: Option<u16>) -> Option<Self> {
+        match (self, cap) {
+            (Self::Complete, Some(cap)) => Some(Self::Partial(PartialReason::ServerLimit {
+                entries_max: cap.into(),
+            })),
+            (Self::Partial(PartialReason::ServerLimit { .. }), None) => Some(Self::Complete),
+            _ => None,
+        }
+    }
+
     /// Stable name, as written in documents and `/status`.
     pub const fn name(&self) -> &'static str {
         match self {

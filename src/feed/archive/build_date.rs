@@ -20,17 +20,14 @@ pub(crate) struct BuildDates {
 const OLDER_MAX: usize = 10;
 
 impl BuildDates {
-    /// Takes note of a document. The answer are the addresses of pages that are older copies, as far
-    /// as that is known since this one.
     // Decides: Is a page of archives an older copy from a cache?
-    fn note(&mut self, seen: &WalkedDocument<'_>) -> Vec<String> {
-        let Some(built) = built_us(seen) else {
-            return Vec::new();
-        };
+    /// Takes note of the document of an address, by its date in microseconds. Returns the pages that
+    /// are known to be older copies since.
+    fn note(&mut self, asked: &str, built: i64) -> Vec<String> {
         match self.latest_us {
             Some(latest) if built < latest => {
                 if self.older.len() < OLDER_MAX {
-                    self.older.push(seen.asked.to_owned());
+                    self.older.push(asked.to_owned());
                 }
             }
             Some(latest) if built == latest => self.is_of_site = true,
@@ -43,26 +40,26 @@ impl BuildDates {
         }
     }
 
-    /// True for an older copy that a second request got as well.
-    fn is_older(&self, seen: &WalkedDocument<'_>) -> bool {
-        let is_before = |latest: i64| built_us(seen).is_some_and(|built| built < latest);
-        self.is_of_site && self.latest_us.is_some_and(is_before)
+    /// True for the date of an older copy.
+    fn is_older(&self, built: i64) -> bool {
+        self.is_of_site && self.latest_us.is_some_and(|latest| built < latest)
     }
 }
 
 impl ArchiveWalk {
     /// Takes note of a document, as [`BuildDates::note`] does; of one without a date nothing.
     pub(super) fn note_built(&mut self, seen: &WalkedDocument<'_>) -> Vec<String> {
-        if built_us(seen).is_none() {
+        let Some(built) = built_us(seen) else {
             return Vec::new();
-        }
-        self.findings.built.get_or_insert_default().note(seen)
+        };
+        let dates = self.findings.built.get_or_insert_default();
+        dates.note(seen.asked, built)
     }
 
     /// True for an older copy than the pages around it.
     pub(super) fn is_older_copy(&self, seen: &WalkedDocument<'_>) -> bool {
-        let built = self.findings.built.as_ref();
-        built.is_some_and(|built| built.is_older(seen))
+        let dates = self.findings.built.as_ref().zip(built_us(seen));
+        dates.is_some_and(|(dates, built)| dates.is_older(built))
     }
 }
 

@@ -222,7 +222,7 @@ impl<'a> FloodLimiter<'a> {
         if !is_new_scheme && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
             return self.pass_stale(put, row.key, before);
         }
-        if self.is_rebuilt() && self.redated.contains_key(&put.id) {
+        if self.redated.contains_key(&put.id) && self.is_rebuilt() {
             return None;
         }
         if let Some(moved) = self.moved_form(&put, item, before) {

@@ -11,7 +11,7 @@ use crate::{
 
 const RESOURCE: &str = "http://old.example/rss.xml";
 
-/// What a stranger may send, all of it at once.
+/// Every term that a stranger may send.
 const EVERYTHING: [(&str, &str); 7] = [
     ("hub.verify", "async"),
     ("hub.signature_algo", "sha512"),

@@ -7,7 +7,6 @@ use crate::{
         archive::chronological,
         different_feed::{DifferentFeed, different_feed, is_planet},
         head_caps::NOTE_BYTES_MAX,
-        history::{History, PartialReason},
         inquiry::DecisionBasis,
         observation_record::ObservationRecord,
         part_caps::cut_to,
@@ -287,22 +286,12 @@ impl Decided {
     }
 }
 
-// Decides: Is the history of a feed complete that says so of its documents?
-/// The history of a feed that was complete by the word of its document, and is not, since the
-/// documents are capped; complete again where a longer one has shown that there was no cap.
+/// The history of a feed that has no more to go by than the word of its documents, if it changes.
 fn capped_history(record: &FeedRecord, window: &WindowState) -> Option<Archives> {
-    if record.completeness.last_walk.is_some() {
-        return None;
-    }
-    let before = &record.completeness.history;
-    let history = match (window.absence.cap(), before) {
-        (Some(cap), History::Complete) => History::Partial(PartialReason::ServerLimit {
-            entries_max: cap.into(),
-        }),
-        (None, History::Partial(PartialReason::ServerLimit { .. })) => History::Complete,
-        _ => return None,
-    };
-    Some(Archives {
+    let completeness = &record.completeness;
+    let is_by_word = completeness.last_walk.is_none();
+    let history = completeness.history.under_cap(window.absence.cap());
+    history.filter(|_| is_by_word).map(|history| Archives {
         history,
         ..Archives::default()
     })

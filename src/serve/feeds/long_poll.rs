@@ -39,7 +39,7 @@ pub struct Waiters {
     timeout_max: Duration,
 }
 
-/// Who waits for what.
+/// The requests that are held, by client, network and feed.
 #[derive(Debug, Default)]
 struct WaiterBooks {
     next_no: u64,
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(held.len(), 3);
     }
 
-    /// Who of these was told to give way.
+    /// The clients that were told to give way.
     fn gone(held: &[WaiterPlace]) -> Vec<usize> {
         let ended = held.iter().enumerate();
         let ended = ended.filter(|(_, place)| place.end.is_cancelled());

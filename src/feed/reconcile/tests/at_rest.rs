@@ -27,6 +27,28 @@ struct World {
     built: u32,
 }
 
+/// The post of a number and a day, with these enclosures, categories and authors.
+fn written(n: u32, day: u32, title: &str, text: String, parts: Entry) -> ParsedEntry {
+    let reading = entry(
+        &format!("tag:x,2005:{n}"),
+        &format!("http://x/{n}"),
+        title,
+        day,
+    );
+    let text = Text::html(text);
+    let written = Entry {
+        content: Some(Body {
+            text,
+            ..Body::default()
+        }),
+        enclosures: parts.enclosures,
+        categories: parts.categories,
+        authors: parts.authors,
+        ..Entry::clone(&reading.entry)
+    };
+    digested(reading.key, written)
+}
+
 impl World {
     /// One document. `marks` are the true edits of the entries.
     fn document(self, rng: &mut SmallRng, marks: &[u32]) -> Vec<ParsedEntry> {
@@ -55,19 +77,7 @@ impl World {
                 text += &format!("<p>{}.{}K claps</p>", 1 + mark, rng.random_range(0..9));
             }
             let day = if self.built > 0 { self.built } else { n + 1 };
-            let id = format!("tag:x,2005:{n}");
-            let reading = entry(&id, &format!("http://x/{n}"), &title, day);
-            let content = Some(Body {
-                text: Text::html(text),
-                ..Body::default()
-            });
-            let reading = digested(
-                reading.key,
-                Entry {
-                    content,
-                    ..Entry::clone(&reading.entry)
-                },
-            );
+            let reading = written(n, day, &title, text, Entry::default());
             if self.caches {
                 updated(reading, if is_copy { 20 } else { 20 + mark })
             } else {
@@ -221,7 +231,7 @@ fn copies_of_a_cache_that_come_and_go_are_not_told() {
     }
 }
 
-/// What moves in the ten posts of a blog without an edit.
+/// Parts of the ten posts of a blog that move without an edit.
 #[derive(Clone, Copy, Debug)]
 enum Moving {
     RelatedPosts,
@@ -262,7 +272,7 @@ fn moved(
     n: u32,
     mark: u32,
 ) -> ParsedEntry {
-    let mut entry_of = Entry::default();
+    let mut parts = Entry::default();
     let mut title = format!("The story of {}", words_of(n, 4));
     let mut text = format!(
         "<p>{} mark {mark}, {}</p>",
@@ -290,7 +300,7 @@ fn moved(
                 Moving::Podcast => String::new(),
                 _ => format!("?token={}", rng.random::<u32>()),
             };
-            entry_of.enclosures.push(Enclosure {
+            parts.enclosures.push(Enclosure {
                 url: format!("http://x/{n}.mp3{token}"),
                 length: Some(rng.random_range(1_000_000..1_009_000).to_string()),
                 ..Enclosure::default()
@@ -302,7 +312,7 @@ fn moved(
         Moving::Categories => {
             for number in [(); 2].map(|()| rng.random_range(0..20)) {
                 let term = words_of(number, 1);
-                entry_of.categories.push(Category {
+                parts.categories.push(Category {
                     term,
                     ..Category::default()
                 });
@@ -310,7 +320,7 @@ fn moved(
         }
         Moving::Authors => {
             let name = if node { "Anna" } else { "Anna Smith" };
-            entry_of.authors.push(Person {
+            parts.authors.push(Person {
                 name: Some(name.into()),
                 ..Person::default()
             });
@@ -320,27 +330,7 @@ fn moved(
         }
         Moving::Titles => {}
     }
-    let reading = entry(
-        &format!("tag:x,2005:{n}"),
-        &format!("http://x/{n}"),
-        &title,
-        n + 1,
-    );
-    let plain = Entry::clone(&reading.entry);
-    let content = Some(Body {
-        text: Text::html(text),
-        ..Body::default()
-    });
-    digested(
-        reading.key,
-        Entry {
-            content,
-            enclosures: entry_of.enclosures,
-            categories: entry_of.categories,
-            authors: entry_of.authors,
-            ..plain
-        },
-    )
+    written(n, n + 1, &title, text, parts)
 }
 
 /// Edits told of twenty days, polled every three hours, and true ones.
@@ -414,23 +404,7 @@ fn an_edit_in_one_of_two_languages_that_come_by_turns_is_told() {
                     format!("<p>{words}, mark {mark}</p>"),
                 )
             };
-            let reading = entry(
-                &format!("tag:x,2005:{n}"),
-                &format!("http://x/{n}"),
-                &title,
-                n + 1,
-            );
-            let content = Some(Body {
-                text: Text::html(text),
-                ..Body::default()
-            });
-            digested(
-                reading.key,
-                Entry {
-                    content,
-                    ..Entry::clone(&reading.entry)
-                },
-            )
+            written(n, n + 1, &title, text, Entry::default())
         };
         told += held.edits(&(0..LENGTH).rev().map(post).collect::<Vec<_>>());
         let key = Key::Id("tag:x,2005:3".into());
