@@ -305,7 +305,7 @@ impl<'a> Binder<'a> {
     /// are present on both sides and all differ, or, once the feed was caught giving one id to
     /// several links, the link differs, or, once it was caught giving one link to several posts,
     /// too, title and date.
-    fn is_another(&self, item: &Item, entry: &Entry) -> bool {
+    pub(super) fn is_another(&self, item: &Item, entry: &Entry) -> bool {
         let Some(held) = item.entry() else {
             return self.is_other_than_gone(item, entry);
         };

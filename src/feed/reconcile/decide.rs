@@ -51,13 +51,16 @@ pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> V
     keys
 }
 
-/// The witnesses of the entries whose keys are all unknown: by them the store finds the items that
-/// they may be. Empty unless something seems new.
+/// The witnesses of the entries whose keys are all unknown, or lead to another post, as after an
+/// import that gave posts the numbers of others: by them the store finds the items that they may be.
+/// Empty unless something seems new.
 pub fn witness_keys(namespace: &str, known: &Known, seen: &Observation) -> Vec<KeyHash> {
+    let binder = Binder::new(namespace, known, HashSet::new());
     let is_unknown = |reading: &ParsedEntry| {
         let own = KeyHash::of(namespace, &reading.key.stripped());
         let is_split = known.id_rule != IdRule::Id;
-        !known.items.contains_key(&own) || is_split
+        let held = known.items.get(&own);
+        is_split || held.is_none_or(|item| binder.is_another(item, &reading.entry))
     };
     let parsed = seen.entries.iter().filter_map(ObservedEntry::parsed);
     let unknown = parsed.filter(|reading| is_unknown(reading));

@@ -729,6 +729,33 @@ fn archives_of_an_older_scheme_are_the_posts_of_the_live_document() {
 }
 
 #[test]
+fn a_post_that_an_import_gave_the_number_of_another_and_brings_back_stays_one() {
+    let numbered = |number: u32, n: u32| {
+        let (id, link) = (format!("http://x/?p={number}"), format!("http://x/{n}"));
+        entry(&id, &link, &format!("p{n}"), n)
+    };
+    let shown = |posts: &[(u32, u32)]| -> Vec<ParsedEntry> {
+        posts
+            .iter()
+            .map(|(number, n)| numbered(*number, *n))
+            .collect()
+    };
+    let mut held = Held::default();
+    held.show(&shown(&[(3, 3), (2, 2), (1, 1)]), &[]);
+    held.show(&shown(&[(4, 4), (3, 3), (2, 2)]), &[]);
+    // The fourth is left out of the import, so that the first is shown again, as number 3.
+    let told = held.show(&shown(&[(5, 3), (4, 2), (3, 1)]), &[]);
+    assert!(
+        told.iter().all(|change| change.starts_with('~')),
+        "{told:?}"
+    );
+    assert_eq!(held.items.len(), 4);
+    // A post that is new under such a number is new.
+    let told = held.show(&shown(&[(2, 9), (5, 3), (4, 2), (3, 1)]), &[]);
+    assert_eq!(told, ["+p9"]);
+}
+
+#[test]
 fn a_rename_that_two_items_could_claim_is_none() {
     let mut held = Held::default();
     held.show(
