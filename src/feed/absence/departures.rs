@@ -1,7 +1,8 @@
 //! Departures: posts that left documents which tell nothing by what they lack, because new posts
 //! enter at no end that is known (a pinned first post without dates, lists by name or by score), or
-//! because there is no order at all. Such a post was deleted or has only moved out of sight, and its
-//! own page alone tells which. Not the asking.
+//! because there is no order at all; and missing posts that rolled off before their page had the last
+//! word. Such a post was deleted or has only moved out of sight, and its own page alone tells which.
+//! Not the asking.
 
 use super::{CheckResult, PermalinkCheck, Proof, ProofPolicy, Suspect, SuspectBasis, WindowItem};
 use crate::feed::{
@@ -13,7 +14,7 @@ use std::collections::HashSet;
 /// Posts that left such documents, and the pages that were asked for because of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
-    /// The posts, in the order in which they left first, at most [`DEPARTURES_MAX`].
+    /// The posts, nearly in the order in which they left, at most [`DEPARTURES_MAX`].
     pub(crate) rows: Vec<Departure>,
     /// True while documents follow no order: then posts that left are shown again on their own.
     pub(crate) is_unordered: bool,
@@ -98,6 +99,25 @@ impl Departures {
         };
         let new = rows.into_iter().filter(is_new).take(room).map(departed);
         self.rows.extend(new);
+    }
+
+    /// Remembers a suspect that rolled off before its page had the last word.
+    pub(super) fn note_suspect(
+        &mut self,
+        row: &WindowItem,
+        missing: &Suspect,
+        policy: &ProofPolicy,
+    ) {
+        let has_room = self.rows.len() < DEPARTURES_MAX && self.of(row.id).is_none();
+        if Self::are_asked_about(policy) && has_room && missing.permalink_check.is_awaited() {
+            self.rows.push(Departure {
+                id: row.id,
+                tombstone_count: row.tombstone_count,
+                last_seen: missing.last_seen,
+                since: missing.since,
+                check: missing.permalink_check,
+            });
+        }
     }
 
     /// Takes note of a document whose order cannot be followed, and of which no window is kept:

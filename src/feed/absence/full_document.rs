@@ -349,6 +349,8 @@ impl AbsenceState {
                     let last_seen = sight.last_seen;
                     self.departures
                         .note([row], last_seen, sight.policy, sight.now);
+                } else if let Some(missing) = row.suspect {
+                    self.departures.note_suspect(row, &missing, sight.policy);
                 }
                 outcome.rolled_off.push(row.id);
                 continue;

@@ -59,6 +59,25 @@ fn a_hidden_item_that_its_neighbours_leave_has_rolled_off() {
 }
 
 #[test]
+fn an_item_that_rolls_off_before_its_page_has_the_last_word_is_asked_about_again() {
+    let rolled_off = |said: CheckResult| {
+        let mut feed = probed("zyxwvuts");
+        assert_eq!(feed.audit("zyxwvtsr"), "?u");
+        assert_eq!(feed.hear(0, 'u', said), "");
+        assert_eq!(feed.audit("abcdezyx"), "~w ~v ~u ~t ~s ~r");
+        feed
+    };
+    let mut feed = rolled_off(CheckResult::NotFound);
+    assert_eq!(feed.due(), Some('u'));
+    assert_eq!(feed.hear(0, 'u', CheckResult::NotFound), "-u");
+    let mut feed = rolled_off(CheckResult::Nothing);
+    assert_eq!(feed.hear(0, 'u', CheckResult::Shown), "~u");
+    assert_eq!(feed.memory.next_check_at(), None);
+    assert_eq!(rolled_off(CheckResult::Shown).due(), None);
+    assert_eq!(rolled_off(CheckResult::Another).due(), None);
+}
+
+#[test]
 fn a_hidden_item_that_is_shown_again_is_a_neighbour_like_any() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
