@@ -449,10 +449,13 @@ fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
         .map(|row| words::part(row.part).to_owned())
         .collect();
     moved.dedup();
+    let is_dated_before = held.is_some_and(|held| moved.is_empty() && held.is_stale(item));
+    let waits_for_rest = held.is_some_and(|held| moved.is_empty() && held.waits_for_rest());
     Some(Churn {
         polls,
         held_until: held.map(|held| held.until.rfc3339()),
-        is_dated_before: held.is_some_and(|held| moved.is_empty() && held.is_stale(item)),
+        is_dated_before,
+        is_former: waits_for_rest && !is_dated_before,
         moved,
     })
 }

@@ -410,6 +410,10 @@ fn churn_line(churn: &Churn) -> String {
             "  an edit waits: its `updated` is earlier than the stored one, as in a copy that lags behind. everfeed stores the edit \
              if the feed still shows it at {until}"
         ),
+        Some(until) if churn.is_former => format!(
+            "  an edit waits: the feed showed this form before, and its server gives old copies by turns. everfeed stores the edit \
+             if the feed still shows it at {until}"
+        ),
         Some(until) => {
             format!("  {polls}. everfeed stores its newest form at {until}, or when it rests")
         }

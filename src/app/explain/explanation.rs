@@ -241,6 +241,9 @@ pub struct Churn {
     /// True when that form is held back because it is dated before what is shown.
     #[serde(default)]
     pub is_dated_before: bool,
+    /// True when that form was shown before, in a feed of which old copies are given by turns.
+    #[serde(default)]
+    pub is_former: bool,
     /// The parts in which that form differs, where they move in the whole feed: it is an edit only if
     /// it lasts until then.
     #[serde(default)]

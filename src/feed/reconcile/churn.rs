@@ -466,6 +466,11 @@ impl<'a> ChurnLearner<'a> {
         self.restless.iter().find(is_it)
     }
 
+    /// True when an entry came back with this document to a form of before.
+    pub(super) fn has_returned(&self, id: ItemId) -> bool {
+        self.returned.contains(&id)
+    }
+
     /// Leaves what is remembered from now on.
     pub(super) fn close(self, last: &mut WindowState) {
         last.restless = self.restless;

@@ -11,6 +11,7 @@ use super::{
     witnesses,
 };
 use crate::feed::{
+    absence::AbsenceTrust,
     item::{Item, ItemDigests, ItemId, KeyHash, plausible},
     moment::Moment,
     part_caps::within_caps,
@@ -228,11 +229,27 @@ impl<'a> FloodLimiter<'a> {
         if let Some(moved) = self.moved_form(&put, item, before) {
             return self.pass_moved(put, row.key, before, moved);
         }
+        if self.comes_and_goes(&put, before) {
+            return self.hold_until(put, row.key, Stamp::MAX, Vec::new());
+        }
         if !row.changes_long(self.now) {
             return Some(put);
         }
         let until = self.day_is_over(item, before);
         self.hold_until(put, row.key, until, Vec::new())
+    }
+
+    // Decides: Is a form that comes back an edit?
+    /// True of a form that was shown lately and comes back in a feed of which old copies are given by
+    /// turns, as its missing posts show: it is one of them, and told once it has rested.
+    fn comes_and_goes(&self, put: &Put, before: Option<&DeferredEdit>) -> bool {
+        let recurrence = &self.known.window.absence.recurrence;
+        let has_copies = recurrence.belief(self.now) > AbsenceTrust::Usual;
+        let waits_on = |before: &DeferredEdit| {
+            before.waits_for_rest() && before.digests.content == put.digests.content
+        };
+        let is_return = self.churn.has_returned(put.id);
+        has_copies && (is_return || before.is_some_and(waits_on))
     }
 
     /// The form of an edit in which nothing but restless parts moved.
@@ -413,11 +430,10 @@ impl<'a> FloodLimiter<'a> {
                 let stretches = held.stretches.iter().copied();
                 held.until = MovedStretch::first_lasts_at(stretches).unwrap_or(self.now);
             }
-            let is_stale = held.is_stale(item);
-            let ends_with_rest =
-                poll == Repeat::Unchanged && held.stretches.is_empty() && !is_stale;
+            let waits = held.waits_for_rest();
+            let ends_with_rest = poll == Repeat::Unchanged && held.stretches.is_empty() && !waits;
             // A copy that was shown once may be of a cache.
-            let is_due = self.now >= held.until && (!is_stale || held.shown_polls >= REST_POLLS);
+            let is_due = self.now >= held.until && (!waits || held.shown_polls >= REST_POLLS);
             if is_due || ends_with_rest {
                 puts.push((chronology::date(&held.entry), held.put(item)));
             } else {
@@ -488,6 +504,15 @@ impl DeferredEdit {
         if !self.is_between_turns() {
             self.until = self.until.min(since.plus_secs(REST_SECS));
         }
+    }
+
+    /// True of a copy, or of a form that came back: nothing but its own rest makes it an edit.
+    pub fn waits_for_rest(&self) -> bool {
+        let rests_at = |since| Stamp::plus_secs(since, REST_SECS);
+        !self.is_between_turns()
+            && self
+                .shown_since
+                .is_some_and(|at| self.until >= rests_at(at))
     }
 
     /// True when what is shown has stood for a day and two polls.

@@ -231,6 +231,35 @@ fn copies_of_a_cache_that_come_and_go_are_not_told() {
     }
 }
 
+#[test]
+fn an_edit_is_told_once_where_old_copies_come_by_turns_and_again_if_it_is_taken_back() {
+    let document = |newest: u32, is_edited: bool| -> Vec<ParsedEntry> {
+        let shown = (newest - 9..=newest).rev();
+        let written = |n: u32| match n {
+            5 if is_edited => entry("tag:x,2005:5", "http://x/5", "edited", 5),
+            n => post(n),
+        };
+        shown.map(written).collect()
+    };
+    let mut held = Held::default();
+    held.show(&document(11, false), &[]);
+    let mut told = Vec::new();
+    for hour in 1..96 {
+        let (newest, is_copy) = (11 - hour % 2, hour % 2 == 1);
+        held.secs += HOUR;
+        told.extend(held.show(&document(newest, hour >= 24 && !is_copy), &[]));
+    }
+    assert_eq!(told, ["+p1", "~edited"]);
+    // The copy before was the first document that showed the former text again.
+    for hour in 1..24 {
+        held.secs += HOUR;
+        let told = held.show(&document(11, false), &[]);
+        assert_eq!(told, [""; 0], "after {hour} hours");
+    }
+    held.secs += HOUR;
+    assert_eq!(held.show(&document(11, false), &[]), ["~p5"]);
+}
+
 /// Parts of the ten posts of a blog that move without an edit.
 #[derive(Clone, Copy, Debug)]
 enum Moving {
