@@ -32,11 +32,10 @@ pub(super) enum NumberPlace {
 /// Characters that join two numbers to one figure.
 const JOINTS: [&str; 7] = [".", ",", ":", "-", "–", "−", "/"];
 
-/// Signs and words beside a number that say what it measures. So do three capitals (`CHF`), as codes of
-/// currencies are.
-const UNITS: [&str; 26] = [
-    "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "₫", "₴", "฿", "¢", "%", "°", "kr", "zł", "Kč",
-    "Ft", "Rs", "Euro", "euro", "euros", "pound", "yen", "dollars",
+/// Words beside a number that say what it measures. So do three capitals (`CHF`), as codes of
+/// currencies are, and signs of currencies.
+const UNITS: [&str; 11] = [
+    "kr", "zł", "Kč", "Ft", "Rs", "Euro", "euro", "euros", "pound", "yen", "dollars",
 ];
 
 /// Tokens of a figure on either side of what moved, and tokens between it and its unit, at most.
@@ -298,7 +297,9 @@ fn is_sign(token: &str) -> bool {
 
 fn is_unit(word: &str) -> bool {
     let is_code = word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    is_code || UNITS.contains(&word)
+    let is_sign =
+        |sign| matches!(sign, '$' | '%' | '°' | '¢'..='¥' | '฿' | '\u{20a0}'..='\u{20cf}');
+    is_code || UNITS.contains(&word) || (!word.is_empty() && word.chars().all(is_sign))
 }
 
 #[cfg(test)]
