@@ -1,8 +1,9 @@
 //! Posts as the document that a publisher sends: RSS 2.0 or Atom. What is wrong with them is the
 //! publisher's business.
 
-use super::publisher::Post;
+use super::{publisher::Post, scenario::Churn};
 use chrono::{DateTime, Utc};
+use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use std::fmt::Write as _;
 
 /// 2026-06-01, the hour 0 of every publisher, in seconds since 1970.
@@ -29,9 +30,14 @@ pub(crate) enum Software {
     Plain,
     /// Known for validators that hide deletions, and recognised by its ids.
     WordPress,
+    /// The same after an import that gave each post the number of another.
+    Renumbered,
     /// Ids are no URLs, and links are others.
     Other,
 }
+
+/// By how much an import moves the numbers of posts.
+const RENUMBERED_BY: u32 = 7;
 
 impl Address {
     fn site(self) -> String {
@@ -42,6 +48,7 @@ impl Address {
         match self.software {
             Software::Plain => self.link(post),
             Software::WordPress => format!("{}?p={post}", self.site()),
+            Software::Renumbered => format!("{}?p={}", self.site(), post + RENUMBERED_BY),
             Software::Other => format!("urn:post:{post}"),
         }
     }
@@ -59,6 +66,45 @@ impl Address {
 /// The form of `Post::version` in a document.
 pub(crate) fn tag(version: u32) -> String {
     format!("version-{version}")
+}
+
+const WORDS: [&str; 24] = [
+    "rain", "window", "garden", "letter", "harbour", "candle", "mountain", "engine", "silver",
+    "morning", "bread", "river", "paper", "winter", "road", "stone", "teacher", "violin", "bridge",
+    "shadow", "kitchen", "forest", "island", "before",
+];
+
+/// So many words, the same for each seed.
+fn words(seed: u64, count: usize) -> Vec<String> {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let word = |()| WORDS[rng.random_range(0..WORDS.len())].to_owned();
+    std::iter::repeat_n((), count).map(word).collect()
+}
+
+/// The text of a post, of which each edit replaces a word.
+fn text(post: u32, version: u32) -> String {
+    let mut text = words(post.into(), 40);
+    for edit in 1..=version {
+        let new = words(u64::from(post) << 16 | u64::from(edit), 3);
+        let place = (post * 5 + edit * 11) as usize % text.len();
+        text[place] = new.concat();
+    }
+    text.join(" ")
+}
+
+/// The article on which a comment is.
+pub(crate) fn article(comment: u32) -> u32 {
+    comment / 4 * 7 % 9
+}
+
+/// The author of a comment, and its text, which may be that of another one.
+pub(crate) fn comment(comment: u32) -> (&'static str, String) {
+    let name = ["Anna", "Ben", "Chen", "Dora", "Emil"][comment as usize % 5];
+    if comment.is_multiple_of(6) {
+        return (name, "Thanks!".to_owned());
+    }
+    let count = 4 + comment as usize % 15;
+    (name, words(comment.into(), count).join(" "))
 }
 
 /// The title of a post. A short one stands in every page of the blog.
@@ -88,6 +134,16 @@ pub(crate) struct Document {
     pub address: Address,
     pub format: Format,
     pub habit: Habit,
+    /// Chance, or the hour, by which parts of its posts move; 0 where none does.
+    pub draw: u64,
+}
+
+/// The words of a post in a document.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PostWords {
+    pub title: String,
+    pub text: String,
+    pub tag: Option<String>,
 }
 
 /// Habits of the software that show in every document.
@@ -103,6 +159,9 @@ pub(crate) struct Habit {
     pub links_elsewhere: bool,
     /// Neither posts nor the feed have dates.
     pub is_undated: bool,
+    /// The posts are comments, and the page of each is that of an article.
+    pub is_of_comments: bool,
+    pub churn: Churn,
 }
 
 impl Document {
@@ -114,9 +173,78 @@ impl Document {
     }
 
     fn link(&self, post: u32) -> String {
+        let site = self.address.site();
         match self.habit.links_elsewhere {
             true => format!("http://news.example/{post}/"),
+            false if self.habit.is_of_comments => {
+                format!("{site}article-{}/#comment-{post}", article(post))
+            }
             false => self.address.link(post),
+        }
+    }
+
+    fn id(&self, post: &Post) -> String {
+        match self.habit.churn {
+            Churn::Revisions => format!("{}#{}", self.link(post.id), post.version),
+            _ if self.habit.is_of_comments => self.link(post.id),
+            _ => self.address.id(post.id),
+        }
+    }
+
+    /// The words of a post as this document shows them.
+    pub(crate) fn words(&self, post: &Post) -> PostWords {
+        let Post { id, version, .. } = *post;
+        if self.habit.is_of_comments {
+            let (name, text) = comment(id);
+            let title = format!("Comment on Article {} by {name}", article(id));
+            let tag = (version > 0).then(|| tag(version));
+            return PostWords { title, text, tag };
+        }
+        if self.habit.churn == Churn::None {
+            return PostWords {
+                title: title(id, self.habit.short_titles),
+                text: format!("About {id}."),
+                tag: Some(tag(version)),
+            };
+        }
+        let (title, text) = self.moving_words(post);
+        PostWords {
+            title,
+            text,
+            tag: None,
+        }
+    }
+
+    /// Title and text of a post of which parts move.
+    fn moving_words(&self, post: &Post) -> (String, String) {
+        let Post { id, version, .. } = *post;
+        let (title, text) = (title(id, false), text(id, version));
+        let is_other_node = self.draw & 1 == 1;
+        let count = self.draw + u64::from(id);
+        match self.habit.churn {
+            Churn::None | Churn::Rebuilds => (title, text),
+            Churn::Revisions => (
+                format!("{title}, {}", words(version.into(), 2).join(" ")),
+                text,
+            ),
+            Churn::Versions => (format!("version {version} of post {id}"), text),
+            Churn::Counts => (format!("{title} ({count} comments)"), text),
+            Churn::Claps => {
+                let claps = format!("{}.{}K claps", 1 + count / 30, count / 3 % 10);
+                (title, format!("{text}. {claps}"))
+            }
+            Churn::Related => {
+                let related: Vec<String> = (0..3)
+                    .map(|n| words((self.draw ^ u64::from(id)) % 60 + n, 5).join(" "))
+                    .collect();
+                (title, format!("{text}. Related: {}", related.join("; ")))
+            }
+            Churn::Schemes => {
+                let scheme = if is_other_node { "https" } else { "http" };
+                (title, format!("{text}. See {scheme}://blog.example/about"))
+            }
+            Churn::Languages if is_other_node => (format!("Beitrag {id}"), text),
+            Churn::Languages => (title, text),
         }
     }
 
@@ -151,14 +279,18 @@ impl Document {
             self.address.site()
         );
         for post in &self.posts {
-            let (id, link) = (self.address.id(post.id), self.link(post.id));
-            let (title, tag) = (title(post.id, self.habit.short_titles), tag(post.version));
+            let (id, link) = (self.id(post), self.link(post.id));
+            let PostWords {
+                title,
+                text: words,
+                tag,
+            } = self.words(post);
+            let tag = tag.map_or_else(String::new, |tag| format!("<category>{tag}</category>"));
             let date = self.dated("pubDate", date(post.published).to_rfc2822());
             write!(
                 text,
                 "<item><title>{title}</title><link>{link}</link><guid isPermaLink=\"false\">{id}</guid>\
-                 {date}<category>{tag}</category><description>About {}.</description></item>",
-                post.id
+                 {date}{tag}<description>{words}</description></item>"
             )
             .unwrap();
         }
@@ -179,8 +311,13 @@ impl Document {
             self.dated("updated", date(newest).to_rfc3339())
         );
         for post in &self.posts {
-            let (id, link) = (self.address.id(post.id), self.link(post.id));
-            let (title, tag) = (title(post.id, self.habit.short_titles), tag(post.version));
+            let (id, link) = (self.id(post), self.link(post.id));
+            let PostWords {
+                title,
+                text: words,
+                tag,
+            } = self.words(post);
+            let tag = tag.map_or_else(String::new, |tag| format!("<category term=\"{tag}\"/>"));
             let (published, updated) = (
                 self.dated("published", date(post.published).to_rfc3339()),
                 self.dated("updated", date(post.updated).to_rfc3339()),
@@ -188,8 +325,7 @@ impl Document {
             write!(
                 text,
                 "<entry><title>{title}</title><link href=\"{link}\"/><id>{id}</id>{published}{updated}\
-                 <category term=\"{tag}\"/><content>About {}.</content></entry>",
-                post.id
+                 {tag}<content>{words}</content></entry>"
             )
             .unwrap();
         }

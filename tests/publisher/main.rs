@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use scenario::{Pages, Scenario};
-use score::Score;
+use score::{Score, Told};
 use std::{
     process::ExitCode,
     sync::{
@@ -27,6 +27,9 @@ mod watcher;
 /// in a debug build.
 const SEEDS_KNOWN: u64 = 2;
 const SEEDS_OTHERS: u64 = 1;
+
+/// Edits that are told for each true one at most.
+const TOLD_SHARE_MAX: usize = 3;
 
 fn main() -> ExitCode {
     let seeds: Option<u64> = std::env::var("EVERFEED_SEEDS")
@@ -82,6 +85,12 @@ fn main() -> ExitCode {
             scenario::bulk(),
             SEEDS_OTHERS,
         ),
+        (
+            "Parts that move without an edit",
+            scenario::churning(),
+            SEEDS_OTHERS,
+        ),
+        ("Comments", scenario::comments(), SEEDS_OTHERS),
     ];
     let mut failed = false;
     println!("{}", Score::heading());
@@ -173,5 +182,39 @@ fn is_well(scenario: &Scenario, score: &Score, seeds: u64) -> bool {
         let revived = pages.falsely_revived;
         println!("    {revived} deleted posts live again, and {revived_max} may");
     }
-    by_absence && with_pages && is_joined && is_dead
+    let keeps_invariants = keeps_invariants(scenario, score, seeds as usize);
+    by_absence && with_pages && is_joined && is_dead && keeps_invariants
+}
+
+/// Prints which invariants of a world do not hold at its end. True when all do.
+fn keeps_invariants(scenario: &Scenario, score: &Score, seeds: usize) -> bool {
+    let ways = [&score.by_absence, &score.with_pages];
+    let most = |of: fn(&Told) -> usize| ways.into_iter().map(of).max().unwrap_or(0);
+    let told_max = TOLD_SHARE_MAX * score.edits + scenario.told_besides_max * seeds;
+    let invariants = [
+        (
+            "posts are not served as they have stood for a day and two polls",
+            most(|told| told.stale),
+            0,
+        ),
+        ("edits were told", most(|told| told.edits), told_max),
+        (
+            "live items are a post that another one is",
+            score.twice,
+            scenario.twice_max * seeds,
+        ),
+        (
+            "posts lack in a history that is said to be complete",
+            most(|told| told.lost),
+            0,
+        ),
+    ];
+    let mut all_hold = true;
+    for (what, number, max) in invariants {
+        if number > max {
+            println!("    {number} {what}, and {max} may");
+            all_hold = false;
+        }
+    }
+    all_hold
 }

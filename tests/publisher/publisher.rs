@@ -1,8 +1,8 @@
 //! A publisher: what it holds, what it shows, and what it answers; not who asks.
 
 use super::{
-    document::{Address, Document, Format, Habit, Software, title},
-    scenario::{Addresses, Bulk, Pages, Scenario, Sorted},
+    document::{Address, Document, Format, Habit, Software, article, comment, title},
+    scenario::{Addresses, Bulk, Churn, Pages, Scenario, Sorted},
 };
 use rand::{RngExt, SeedableRng, rngs::SmallRng, seq::SliceRandom};
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -43,6 +43,8 @@ pub(crate) struct Publisher {
     past: VecDeque<Vec<Post>>,
     /// Posts that were deleted while they were visible: id and hour.
     pub deletions: Vec<(u32, f64)>,
+    /// Edits of posts that were visible and stayed so.
+    pub edits: usize,
     modified: f64,
     /// True when the page of a deleted post says so.
     says_gone: bool,
@@ -52,6 +54,10 @@ pub(crate) struct Publisher {
     pages_down: bool,
     /// Chance for pages alone, so that nobody's questions change what happens.
     page_rng: SmallRng,
+    /// The hour at which the site was last built again.
+    built: f64,
+    /// Comments that are purged, and when.
+    purges: Vec<(u32, f64)>,
 }
 
 /// An answer to a request for the document.
@@ -95,6 +101,15 @@ const DAYS: f64 = 90.0;
 const FLIPS_A_DAY: f64 = 0.3;
 /// One post of so many is of the slow section, of which so many are shown.
 const SLOW_SECTION: (u32, usize) = (4, 7);
+/// Comments that come at once: on average, and at most.
+const COMMENTS_AT_ONCE: (f64, u32) = (4.0, 7);
+/// Share of comments that are spam.
+const SPAM_SHARE: f64 = 0.12;
+const REBUILDS_A_DAY: f64 = 0.3;
+/// Hours in which a count rises by one.
+const COUNT_HOURS: f64 = 3.0;
+/// One post of so many is left out of an import.
+const LEFT_OUT_ONE_IN: u32 = 10;
 /// Share of pages that cannot be had.
 const PAGES_FAILING: f64 = 0.02;
 
@@ -107,7 +122,8 @@ impl Publisher {
         } else {
             Format::Atom
         };
-        let software = if scenario.hides_deletions {
+        let is_renumbered = scenario.addresses == Addresses::Renumbers;
+        let software = if scenario.hides_deletions || is_renumbered {
             Software::WordPress
         } else {
             Software::Plain
@@ -130,12 +146,15 @@ impl Publisher {
             returning: Vec::new(),
             past: VecDeque::new(),
             deletions: Vec::new(),
+            edits: 0,
             modified: 0.0,
             says_gone: seed & 2 != 0,
             spam: None,
             pages_down: false,
             rng: SmallRng::seed_from_u64(seed),
             page_rng,
+            built: f64::NEG_INFINITY,
+            purges: Vec::new(),
         };
         for n in 0..60 {
             publisher.post(-f64::from(60 - n) * 24.0 / scenario.posts);
@@ -167,6 +186,11 @@ impl Publisher {
         self.posts.contains_key(&id)
     }
 
+    /// The posts that it has.
+    pub(crate) fn living(&self) -> impl Iterator<Item = u32> {
+        self.posts.keys().copied()
+    }
+
     /// Draws an event that happens so many times a day.
     fn daily(&mut self, rate: f64) -> bool {
         rate > 0.0 && self.rng.random::<f64>() < rate / 24.0
@@ -176,8 +200,13 @@ impl Publisher {
     pub(crate) fn live(&mut self) {
         self.hour += 1.0;
         let now = self.hour - self.rng.random::<f64>();
-        if self.daily(self.scenario.posts) {
+        if self.scenario.comments {
+            self.comment(now);
+        } else if self.daily(self.scenario.posts) {
             self.post(now);
+        }
+        if self.scenario.churn == Churn::Rebuilds && self.daily(REBUILDS_A_DAY) {
+            self.built = now;
         }
         if self.daily(self.scenario.late_drafts) {
             let written = now - 24.0 * self.rng.random_range(0.0..3.0);
@@ -194,6 +223,34 @@ impl Publisher {
             self.past.push_back(shown);
             if self.past.len() > self.scenario.lag_hours + 1 {
                 self.past.pop_front();
+            }
+        }
+    }
+
+    /// Comments come several at a time. Some are spam, which is purged within two days.
+    fn comment(&mut self, now: f64) {
+        let due: Vec<u32> = self
+            .purges
+            .extract_if(.., |(_, at)| *at <= now)
+            .map(|(id, _)| id)
+            .collect();
+        let shown: HashSet<u32> = self.window().iter().map(|post| post.id).collect();
+        for id in due {
+            if shown.contains(&id) && self.is_alive(id) {
+                self.delete(id);
+            } else {
+                self.posts.remove(&id);
+            }
+        }
+        let (mean, most) = COMMENTS_AT_ONCE;
+        if self.daily(self.scenario.posts / mean) {
+            for n in (0..self.rng.random_range(1..=most)).rev() {
+                let id = self.next;
+                self.post(now - f64::from(n) / 10.0);
+                if self.rng.random::<f64>() < SPAM_SHARE {
+                    let purged_at = now + self.rng.random_range(1.0..48.0);
+                    self.purges.push((id, purged_at));
+                }
             }
         }
     }
@@ -292,6 +349,7 @@ impl Publisher {
         edit(post);
         post.updated = now;
         post.version += 1;
+        self.edits += usize::from(!post.is_withdrawn);
         self.modified = now;
     }
 
@@ -328,6 +386,14 @@ impl Publisher {
             Addresses::SecuredOnce if is_time => address.scheme = "https",
             Addresses::HostMoves if is_time => address.host = "new.example",
             Addresses::SoftwareMoves if is_time => address.software = Software::Other,
+            Addresses::Renumbers if is_time => {
+                address.software = Software::Renumbered;
+                let window = self.window();
+                let left_out = window.iter().map(|post| post.id);
+                left_out
+                    .filter(|id| id.is_multiple_of(LEFT_OUT_ONE_IN))
+                    .for_each(|id| self.delete(id));
+            }
             Addresses::SchemeFlips if self.rng.random::<f64>() < FLIPS_A_DAY / 24.0 => {
                 address.scheme = if address.scheme == "http" {
                     "https"
@@ -455,19 +521,30 @@ impl Publisher {
         self.document(posts)
     }
 
-    fn document(&self, posts: Vec<Post>) -> Document {
+    fn document(&mut self, mut posts: Vec<Post>) -> Document {
+        for post in &mut posts {
+            post.published = post.published.max(self.built);
+        }
+        let draw = match self.scenario.churn {
+            Churn::None | Churn::Rebuilds | Churn::Revisions | Churn::Versions => 0,
+            Churn::Counts | Churn::Claps => (self.hour / COUNT_HOURS) as u64,
+            Churn::Related | Churn::Schemes | Churn::Languages => self.rng.random(),
+        };
         let habit = Habit {
             short_titles: self.scenario.pages == Pages::ShortTitles,
             is_complete: self.scenario.complete,
             generator: self.scenario.generator,
             links_elsewhere: self.scenario.pages == Pages::Absent,
             is_undated: self.scenario.undated,
+            is_of_comments: self.scenario.comments,
+            churn: self.scenario.churn,
         };
         Document {
             posts,
             address: self.address,
             format: self.format,
             habit,
+            draw,
         }
     }
 
@@ -478,6 +555,9 @@ impl Publisher {
         };
         if self.page_rng.random::<f64>() < PAGES_FAILING {
             return Page::of(500, "");
+        }
+        if self.scenario.comments {
+            return Page::of(200, self.article(id));
         }
         let lives = self.is_alive(id);
         let is_short = self.scenario.pages == Pages::ShortTitles;
@@ -508,6 +588,32 @@ impl Publisher {
             }
             _ => shown(self),
         }
+    }
+
+    /// The page of an article, with its comments below and the newest ones of all in the margin.
+    fn article(&self, number: u32) -> String {
+        let on_it = self.posts.keys().filter(|id| article(**id) == number);
+        let comments: String = on_it
+            .map(|id| {
+                let (name, text) = comment(*id);
+                format!("<li id=\"comment-{id}\"><b>{name}</b><p>{text}</p></li>")
+            })
+            .collect();
+        let newest: String = self
+            .posts
+            .keys()
+            .rev()
+            .take(5)
+            .map(|id| {
+                let (name, on) = (comment(*id).0, article(*id));
+                format!(
+                    "<li>{name} on <a href=\"/article-{on}/#comment-{id}\">Article {on}</a></li>"
+                )
+            })
+            .collect();
+        format!(
+            "<title>Article {number}</title><h1>Article {number}</h1><ol>{comments}</ol><ul>{newest}</ul>"
+        )
     }
 
     /// A page in the blog's template, with the newest posts in the margin or in full.

@@ -31,6 +31,30 @@ pub(crate) enum Addresses {
     HostMoves,
     /// The blog moves to other software, which makes other ids and links, once.
     SoftwareMoves,
+    /// An import gives each post the number of another, once, and leaves some out.
+    Renumbers,
+}
+
+/// Parts of posts that move without an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Churn {
+    None,
+    /// "(12 comments)" in titles.
+    Counts,
+    /// "1.2K claps" below texts.
+    Claps,
+    /// The titles of three other posts below texts, others in each document.
+    Related,
+    /// Titles by two servers, each in another language.
+    Languages,
+    /// Links in texts by two servers, one with http and one with https.
+    Schemes,
+    /// The time at which the site was built, as the date of each post that is older.
+    Rebuilds,
+    /// The number of the version at the end of ids, of which titles and texts are others, too.
+    Revisions,
+    /// Nothing: titles are "version 7 of post 12".
+    Versions,
 }
 
 /// Answers of the pages of posts.
@@ -136,6 +160,13 @@ pub(crate) struct Scenario {
     pub complete: bool,
     /// Name of the software, if the document tells.
     pub generator: Option<&'static str>,
+    /// True when posts are comments.
+    pub comments: bool,
+    pub churn: Churn,
+    /// Edits that may be told besides three times the true ones, in 90 days, and the reason.
+    pub told_besides_max: usize,
+    /// Items that may be a post which another live item is, too, in 90 days, and the reason.
+    pub twice_max: usize,
     /// Share of deletions that must be found where pages are asked.
     pub found_with_pages_min: f64,
     /// The share of deleted posts that are taken for alive again, at most.
@@ -149,6 +180,10 @@ pub(crate) struct Scenario {
     /// tells a post that was dated back from one that was deleted.
     pub false_max: f64,
 }
+
+/// Edits that may be told besides three times the true ones in 90 days: those of the time in which
+/// it is learned what moves.
+const TOLD_BESIDES_MAX: usize = 15;
 
 const STEADY: Scenario = Scenario {
     name: "steady",
@@ -183,6 +218,10 @@ const STEADY: Scenario = Scenario {
     length: 15,
     complete: false,
     generator: None,
+    comments: false,
+    churn: Churn::None,
+    told_besides_max: TOLD_BESIDES_MAX,
+    twice_max: 0,
     found_with_pages_min: 0.0,
     revived_share_max: 1.0,
     lost_with_pages_max: 1,
@@ -739,6 +778,81 @@ pub(crate) fn capped() -> Vec<Scenario> {
             posts: 0.33,
             length: 1000,
             ..capped
+        },
+    ]
+}
+
+/// Feeds of which parts move without an edit; and some that have another fault besides.
+pub(crate) fn churning() -> Vec<Scenario> {
+    let moving = |name: &'static str, churn: Churn| Scenario {
+        name,
+        churn,
+        found_min: 0.75,
+        ..STEADY
+    };
+    vec![
+        moving("counts in titles", Churn::Counts),
+        moving("claps below texts", Churn::Claps),
+        moving("related posts", Churn::Related),
+        moving("two languages", Churn::Languages),
+        moving("schemes in texts", Churn::Schemes),
+        moving("versions in titles", Churn::Versions),
+        moving("revisions in ids", Churn::Revisions),
+        moving("a site built again", Churn::Rebuilds),
+        Scenario {
+            bulk: Bulk::Some(5),
+            bulk_rate: 1.0 / 15.0,
+            found_min: 0.0,
+            found_with_pages_min: 0.7,
+            ..moving("built again, five at once", Churn::Rebuilds)
+        },
+        Scenario {
+            lagging: 0.3,
+            lag_hours: 3,
+            found_min: 0.0,
+            ..moving("revisions, an old copy", Churn::Revisions)
+        },
+        Scenario {
+            name: "an import renumbers",
+            addresses: Addresses::Renumbers,
+            hides_deletions: true,
+            found_min: of(201, 243),
+            ..STEADY
+        },
+        Scenario {
+            name: "capped, complete, a cache",
+            complete: true,
+            lagging: 0.2,
+            found_min: 0.0,
+            ..STEADY
+        },
+    ]
+}
+
+/// Feeds of comments, which come several at a time and of which some are purged.
+pub(crate) fn comments() -> Vec<Scenario> {
+    let comments = Scenario {
+        name: "comments",
+        comments: true,
+        posts: 6.0,
+        deletions: 0.1,
+        edits: 0.0,
+        length: 10,
+        found_min: 0.0,
+        ..STEADY
+    };
+    vec![
+        comments,
+        Scenario {
+            name: "comments, many",
+            posts: 20.0,
+            length: 20,
+            ..comments
+        },
+        Scenario {
+            name: "comments, few",
+            posts: 1.0,
+            ..comments
         },
     ]
 }

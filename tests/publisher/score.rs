@@ -7,6 +7,8 @@ use std::fmt;
 pub(crate) struct Score {
     /// Visible posts that were deleted.
     pub deletions: usize,
+    /// Edits of visible posts.
+    pub edits: usize,
     /// The score of the window alone.
     pub by_absence: Told,
     /// The score when the posts' own pages are asked, too.
@@ -35,11 +37,18 @@ pub(crate) struct Told {
     pub false_gaps: usize,
     /// Requests to the publisher.
     pub requests: usize,
+    /// Changes of posts that a consumer was told who follows.
+    pub edits: usize,
+    /// Posts that are not served as the publisher shows them, after it has rested.
+    pub stale: usize,
+    /// Posts that were never read, of a history that is said to be complete.
+    pub lost: usize,
 }
 
 impl Score {
     pub(crate) fn add(&mut self, other: &Self) {
         self.deletions += other.deletions;
+        self.edits += other.edits;
         self.by_absence.add(&other.by_absence);
         self.with_pages.add(&other.with_pages);
         self.past_the_end += other.past_the_end;
@@ -56,11 +65,12 @@ impl Score {
 
     pub(crate) fn heading() -> String {
         let told = format!(
-            "{:>6}{:>6}{:>6}{:>6}{:>6}{:>7}",
-            "found", "false", "hours", "back", "gaps", "asked"
+            "{:>6}{:>6}{:>6}{:>6}{:>6}{:>7}{:>6}",
+            "found", "false", "hours", "back", "gaps", "asked", "told"
         );
         format!(
-            "{:<30}{:>10} |{:^37}|{:^37}| {:>12}{:>6}\n{:<30}{:>10} |{told} |{told} | {:>12}{:>6}",
+            "{:<30}{:>10}{:>6} |{:^43}|{:^43}| {:>12}{:>6}\n{:<30}{:>10}{:>6} |{told} |{told} | {:>12}{:>6}",
+            "",
             "",
             "",
             "by absence",
@@ -69,6 +79,7 @@ impl Score {
             "live",
             "scenario",
             "deletions",
+            "edits",
             "the end",
             "twice"
         )
@@ -84,6 +95,9 @@ impl Told {
         self.falsely_revived += other.falsely_revived;
         self.false_gaps += other.false_gaps;
         self.requests += other.requests;
+        self.edits += other.edits;
+        self.stale += other.stale;
+        self.lost += other.lost;
     }
 
     fn median_hours(&self) -> String {
@@ -97,7 +111,7 @@ impl Told {
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>10}", self.deletions)?;
+        write!(f, "{:>10}{:>6}", self.deletions, self.edits)?;
         for told in [&self.by_absence, &self.with_pages] {
             let Told {
                 found,
@@ -105,12 +119,13 @@ impl fmt::Display for Score {
                 resurrected,
                 false_gaps,
                 requests,
+                edits,
                 ..
             } = told;
             let hours = told.median_hours();
             write!(
                 f,
-                " |{found:>6}{false_ones:>6}{hours:>6}{resurrected:>6}{false_gaps:>6}{requests:>7}"
+                " |{found:>6}{false_ones:>6}{hours:>6}{resurrected:>6}{false_gaps:>6}{requests:>7}{edits:>6}"
             )?;
         }
         write!(f, " | {:>12}{:>6}", self.past_the_end, self.twice)

@@ -2,7 +2,7 @@
 //! the score.
 
 use super::{
-    document::{Document, START_SECS, post_at, tag},
+    document::{Document, PostWords, START_SECS, post_at},
     publisher::{Answer, Held, Page, Publisher},
     scenario::Scenario,
     score::{Score, Told},
@@ -13,6 +13,7 @@ use everfeed::{
     feed::{
         absence::Coverage,
         filter::Filter,
+        history::History,
         item::{Content, Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -30,6 +31,7 @@ use everfeed::{
     notify::Notify,
     store::{memory::Memory, traits::*},
 };
+use everfeed_adapters::{Entry, Text};
 use futures_util::future::BoxFuture;
 use http::{Response, header};
 use http_body_util::{BodyExt as _, Full};
@@ -62,7 +64,7 @@ async fn watch_so(scenario: &Scenario, seed: u64, permalink_checks: bool) -> Sco
             watcher.poll(scenario.poll_hours).await;
         }
     }
-    watcher.converge().await;
+    watcher.converge(scenario.poll_hours).await;
     watcher.score().await
 }
 
@@ -149,8 +151,10 @@ impl Judge {
     }
 }
 
-/// Hours for which an edit waits at most where its part has churned.
-const CHURN_HOURS: u64 = 48;
+/// Hours for which a post must have stood as it is, and polls after them, until it is served so,
+/// whatever held an edit back.
+const REST_HOURS: u64 = 24;
+const REST_POLLS: u64 = 2;
 
 /// Pages that can be asked for in an hour at most, one a minute.
 const PAGES_AN_HOUR: u64 = 60;
@@ -309,6 +313,9 @@ impl Watcher {
                 .or(known.map(|(post, _)| post))
                 .expect("what ends was there before");
             let lives = !item.is_gone();
+            if lives && known.is_some_and(|(_, lived)| lived) {
+                self.by_absence.told.edits += 1;
+            }
             if lives && known.is_some_and(|(_, lived)| !lived) {
                 self.by_absence.told.resurrected += 1;
                 let is_back = self.publisher.lock().unwrap().is_alive(post);
@@ -347,46 +354,54 @@ impl Watcher {
         }
     }
 
-    /// Asks once more, without validators and on a day when nothing goes wrong: what the publisher
-    /// shows is there, in its newest version. Some publishers hide an edit from validators until
-    /// then. Where documents came by turns an edit looks like churn, and is there when it has
-    /// lasted: the publisher rests until then.
-    async fn converge(&mut self) {
+    /// The publisher rests: nothing is edited, and nothing goes wrong. After a day and two polls each
+    /// post that it shows is served in its newest version. The first poll comes without validators,
+    /// from which some publishers hide an edit.
+    async fn converge(&mut self, poll_hours: u64) {
         self.publisher().live();
         let document = self.publisher().undisturbed();
-        for _ in 0..=CHURN_HOURS {
-            let reply = self.document(document.clone(), false);
-            self.take(reply, 1).await;
-            let lacking = self.lacking(&document).await;
-            if lacking.is_empty() {
-                return;
+        let polls = REST_HOURS.div_ceil(poll_hours) + REST_POLLS;
+        for n in 0..=polls {
+            let plan = self.state.plan(self.feed.deletions.audit_secs, self.now());
+            let reply = if n > 0 && plan.conditional {
+                DocumentReply::Unchanged(answer(true))
+            } else {
+                self.document(document.clone(), false)
+            };
+            self.take(reply, poll_hours).await;
+            if n < polls {
+                self.publisher().hour += poll_hours as f64;
             }
-            let known = self.store.known(self.feed.no, Vec::new()).await.unwrap();
-            let deferred: HashSet<u32> = known
-                .window
-                .deferred
-                .iter()
-                .map(|held| self.items[&held.id].0)
-                .collect();
-            for (post, tag) in lacking {
-                assert!(deferred.contains(&post), "the store lacks {post}, {tag}");
-            }
-            self.publisher().hour += 1.0;
         }
-        panic!("an edit waits for more than {CHURN_HOURS} hours");
+        self.by_absence.told.stale = self.lacking(&document).await;
+        self.by_absence.told.lost = self.lost().await;
     }
 
-    /// The posts of a document that the store lacks in this version, each with its tag.
-    async fn lacking(&self, document: &Document) -> Vec<(u32, String)> {
+    /// Posts that the publisher has and the store never had, although it says that the history is
+    /// complete.
+    async fn lost(&self) -> usize {
+        let record = self.store.feed(self.feed.no).await.unwrap();
+        if record.completeness.history != History::Complete {
+            return 0;
+        }
+        let had: HashSet<u32> = self.items.values().map(|(post, _)| *post).collect();
+        let publisher = self.publisher();
+        publisher.living().filter(|id| !had.contains(id)).count()
+    }
+
+    /// Posts of a document that the store lacks in this version.
+    async fn lacking(&self, document: &Document) -> usize {
         let page = self.store.page(self.query("", Filter::Live)).await.unwrap();
-        let told =
-            |item: &Arc<Item>| Some((post(item)?, item.entry()?.categories.first()?.term.clone()));
-        let live: HashSet<(u32, String)> = page.items.iter().filter_map(told).collect();
+        let live: HashSet<(u32, PostWords)> = page
+            .items
+            .iter()
+            .filter_map(|item| Some((post(item)?, words(item.entry()?))))
+            .collect();
         let shown = document.posts.iter();
         shown
-            .map(|shown| (shown.id, tag(shown.version)))
+            .map(|shown| (shown.id, document.words(shown)))
             .filter(|expect| !live.contains(expect))
-            .collect()
+            .count()
     }
 
     async fn score(mut self) -> Score {
@@ -407,6 +422,7 @@ impl Watcher {
         };
         Score {
             deletions: publisher.deletions.len(),
+            edits: publisher.edits,
             past_the_end: publisher
                 .deletions
                 .iter()
@@ -474,4 +490,19 @@ fn whole(text: String) -> layers::Body {
 /// The post that an item is.
 fn post(item: &Item) -> Option<u32> {
     post_at(item.entry()?.permalink()?)
+}
+
+/// The words of a post as they are served.
+fn words(entry: &Entry) -> PostWords {
+    let value = |text: &Text| text.value.clone();
+    let content = entry.content.as_ref().map(|body| &body.text);
+    let text = content.or(entry.summary.as_ref());
+    PostWords {
+        title: entry.title.as_ref().map(value).unwrap_or_default(),
+        text: text.map(value).unwrap_or_default(),
+        tag: entry
+            .categories
+            .first()
+            .map(|category| category.term.clone()),
+    }
 }
