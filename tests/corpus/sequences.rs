@@ -1,6 +1,6 @@
 //! Successive versions of real feeds, served one by one from loopback through the real client
-//! stack: a pulling mirror equals the store after each, and what is new is exactly what the
-//! manifest says.
+//! stack: a pulling mirror equals the store after each, what is new is exactly what the manifest
+//! says, and what rests is served as it is shown.
 
 use crate::house::{House, Mirror};
 use everfeed::{app::replay::feeds, feed::item::Item, layers::ClientConfig};
@@ -8,6 +8,7 @@ use serde::Deserialize;
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Instant,
 };
 use testkit::{
@@ -103,7 +104,37 @@ async fn play(folder: &Path) -> Score {
         assert_eq!(step.to, version.file);
         score.count(step, &news);
     }
+    let stale = stale_at_rest(&mut house, &publisher).await;
+    score.wrong.extend(stale);
     score
+}
+
+/// Hours for which the last version stays, and two polls: after them each entry is served as it
+/// shows it.
+const REST_HOURS: u64 = 24 + 2;
+
+/// Lets the last version stay for a day and two polls. Returns the entries that are served otherwise
+/// then than a mirror serves them that reads this version alone.
+async fn stale_at_rest(house: &mut House, publisher: &Publisher) -> Vec<String> {
+    for _ in 0..REST_HOURS {
+        house.wait(3600);
+        house.poll().await;
+    }
+    let mut served = Mirror::default();
+    served.pull(&*house.store, house.feed.no).await;
+    let live = served.items.values().filter(|item| !item.is_gone());
+    let live: BTreeSet<[u8; 16]> = live.map(|item| item.digests.content.0).collect();
+    let url = publisher.url("/feed.xml");
+    let mut fresh = House::new("feed", &url, &ClientConfig::default()).await;
+    fresh.poll().await;
+    let mut shown = Mirror::default();
+    shown.pull(&*fresh.store, fresh.feed.no).await;
+    assert!(!shown.items.is_empty());
+    let is_stale = |item: &&Arc<Item>| !live.contains(&item.digests.content.0);
+    let stale = shown.items.values().filter(is_stale);
+    stale
+        .map(|item| format!("at rest: {} is served in another version", id_of(item)))
+        .collect()
 }
 
 /// True for an item that goes by another id than before, and has the same title or the same
@@ -116,11 +147,7 @@ fn is_renamed(item: &Item, before: &Item) -> bool {
 }
 
 impl Score {
-    fn count(
-        &mut self,
-        step: &Step,
-        news: &[(std::sync::Arc<Item>, Option<std::sync::Arc<Item>>)],
-    ) {
+    fn count(&mut self, step: &Step, news: &[(Arc<Item>, Option<Arc<Item>>)]) {
         self.steps += 1;
         let expect: BTreeSet<String> = step.added.difference(&step.reappeared).cloned().collect();
         let new = news.iter().filter(|(_, before)| before.is_none());

@@ -1,7 +1,7 @@
 //! A store, a pipeline with the real client stack, and a mirror that pulls; no server.
 
 use everfeed::{
-    clock::{Clock, System},
+    clock::{Clock as _, Manual, System},
     feed::{
         item::{Item, ItemId},
         order::Order,
@@ -18,7 +18,7 @@ use everfeed::{
     notify::Notify,
     store::{Store, memory::Memory},
 };
-use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
+use std::{collections::HashMap, num::NonZeroU32, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -29,12 +29,13 @@ pub(crate) struct House {
     pub(crate) state: PollState,
     context: Context,
     upstream: Upstream,
+    clock: Arc<Manual>,
 }
 
 impl House {
     /// Registers a feed at a URL.
     pub(crate) async fn new(name: &str, url: &str, limits: &ClientConfig) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(System);
+        let clock = Arc::new(Manual::at(System.now_us()));
         let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
         // Loopback needs no politeness, and a sequence is polled faster than any feed.
         let many = NonZeroU32::new(1_000_000).unwrap();
@@ -44,7 +45,7 @@ impl House {
             Url::parse("https://me.example/").unwrap(),
             clock.clone(),
         );
-        let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
+        let context = Context::new(store.clone(), Arc::new(Notify::new()), clock.clone());
         let no = store.register(name, name).await.unwrap().no;
         let mut feed = FeedSpec::new(no, name, Url::parse(url).unwrap());
         feed.poll = PollSettings {
@@ -57,11 +58,18 @@ impl House {
             state: PollState::unpolled(url),
             context,
             upstream,
+            clock,
         }
     }
 
-    /// Polls once, as the poller would.
+    /// Lets so much time pass, in seconds.
+    pub(crate) fn wait(&self, secs: u64) {
+        self.clock.advance(Duration::from_secs(secs));
+    }
+
+    /// Polls once, as the poller would, a second later.
     pub(crate) async fn poll(&mut self) -> Polled {
+        self.wait(1);
         let stop = CancellationToken::new();
         let polled = Poll::new(&self.context, &self.feed, &self.state)
             .run(&self.upstream, &stop)
