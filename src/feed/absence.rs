@@ -385,8 +385,12 @@ impl AbsenceState {
         let Some((at, mut missing)) = rows.find_map(|(at, row)| Some((at, row.suspect?))) else {
             let departures = &mut memory.departures;
             match departures.told(id, said, policy.apart_secs, is_vain, now) {
-                Some(DepartureEnd::Gone(proof)) => outcome.gone.push((id, proof)),
-                Some(DepartureEnd::RolledOff) => outcome.rolled_off.push(id),
+                Some(DepartureEnd::Gone(proof))
+                    if memory.admits(&proof, policy, &mut outcome.events, now) =>
+                {
+                    outcome.gone.push((id, proof));
+                }
+                Some(_) => outcome.rolled_off.push(id),
                 None => {}
             }
             outcome.state = memory;

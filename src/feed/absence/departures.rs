@@ -37,12 +37,14 @@ pub struct Departure {
     pub since: Stamp,
     /// Check of its own page.
     pub check: PermalinkCheck,
+    /// True when documents had proven its end, and waited for its page alone.
+    pub is_proven: bool,
 }
 
 /// End of a departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DepartureEnd {
-    /// Its page is gone.
+    /// Its page is gone, or says nothing against what documents had proven.
     Gone(Proof),
     /// It lives, or no page will tell: it has rolled off.
     RolledOff,
@@ -96,17 +98,20 @@ impl Departures {
             last_seen,
             since: now,
             check: PermalinkCheck::due_at(now.plus_secs(wait_secs)),
+            is_proven: false,
         };
         let new = rows.into_iter().filter(is_new).take(room).map(departed);
         self.rows.extend(new);
     }
 
-    /// Remembers a suspect that rolled off before its page had the last word.
+    /// Remembers a suspect that rolled off before its page had the last word. What documents had
+    /// proven by then holds if its page does not show it.
     pub(super) fn note_suspect(
         &mut self,
         row: &WindowItem,
         missing: &Suspect,
         policy: &ProofPolicy,
+        now: Stamp,
     ) {
         let has_room = self.rows.len() < DEPARTURES_MAX && self.of(row.id).is_none();
         if Self::are_asked_about(policy) && has_room && missing.permalink_check.is_awaited() {
@@ -116,6 +121,7 @@ impl Departures {
                 last_seen: missing.last_seen,
                 since: missing.since,
                 check: missing.permalink_check,
+                is_proven: missing.is_proven_by_documents(row.tombstone_count, policy, now),
             });
         }
     }
@@ -190,7 +196,12 @@ impl Departures {
         let is_over = is_vain || row.check.is_hidden() || row.check.due().is_none();
         if is_over {
             self.rows.remove(at);
-            return Some(DepartureEnd::RolledOff);
+            let is_gone = row.is_proven && !row.check.is_hidden();
+            return Some(if is_gone {
+                DepartureEnd::Gone(Proof::Bracketed(row.suspect()))
+            } else {
+                DepartureEnd::RolledOff
+            });
         }
         None
     }

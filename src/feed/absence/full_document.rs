@@ -350,7 +350,8 @@ impl AbsenceState {
                     self.departures
                         .note([row], last_seen, sight.policy, sight.now);
                 } else if let Some(missing) = row.suspect {
-                    self.departures.note_suspect(row, &missing, sight.policy);
+                    let departures = &mut self.departures;
+                    departures.note_suspect(row, &missing, sight.policy, sight.now);
                 }
                 outcome.rolled_off.push(row.id);
                 continue;

@@ -221,9 +221,20 @@ impl Suspect {
             let may_have_rolled_off = policy.perhaps_capped && self.behind == 0;
             return (!may_have_rolled_off).then_some(Proof::LeftComplete(*self));
         }
-        let is_believed =
-            policy.belief < AbsenceTrust::Off && self.basis == SuspectBasis::Documents;
-        is_believed.then_some(Proof::Bracketed(*self))
+        let is_proven = self.is_proven_by_documents(tombstone_count, policy, now);
+        is_proven.then_some(Proof::Bracketed(*self))
+    }
+
+    /// True when documents have proven its end, whatever its page says.
+    pub(super) fn is_proven_by_documents(
+        &self,
+        tombstone_count: u8,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> bool {
+        policy.belief < AbsenceTrust::Off
+            && self.basis == SuspectBasis::Documents
+            && self.is_enough(&self.needs(tombstone_count, policy), now)
     }
 
     /// True when there is nothing to wait for where documents prove nothing: no page will say more.

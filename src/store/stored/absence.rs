@@ -70,7 +70,7 @@ stored_structs! {
     RecentTombstone { id, ended_at, next_at, entry, published_us, digests }
     Recurrence { seen, ended, doubted, off }
     Direction { inserts, known, pins, unknown }
-    Departure { id, tombstone_count, last_seen, since, check }
+    Departure { id, tombstone_count, last_seen, since, check, is_proven }
 }
 
 stored_enums! {

@@ -468,6 +468,7 @@ fn busy_window() -> WindowState {
                     last_seen: AT,
                     since: AT,
                     check: suspect().permalink_check,
+                    is_proven: false,
                 }],
                 is_unordered: true,
                 day: AT,

@@ -78,6 +78,20 @@ fn an_item_that_rolls_off_before_its_page_has_the_last_word_is_asked_about_again
 }
 
 #[test]
+fn what_documents_had_proven_before_it_rolled_off_holds_if_its_page_says_nothing() {
+    let ends = |said: CheckResult| {
+        let mut feed = probed("zyxwvuts");
+        assert_eq!(feed.audit("zyxwvtsr"), "?u");
+        assert_eq!(feed.audit("zyxwvtsr"), "", "proven, but for its page");
+        assert_eq!(feed.audit("abcdezyx"), "~w ~v ~u ~t ~s ~r");
+        feed.hear(0, 'u', said)
+    };
+    assert_eq!(ends(CheckResult::Another), "-u");
+    assert_eq!(ends(CheckResult::NoPage), "-u");
+    assert_eq!(ends(CheckResult::Shown), "~u");
+}
+
+#[test]
 fn a_hidden_item_that_is_shown_again_is_a_neighbour_like_any() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
