@@ -838,11 +838,9 @@ pub(crate) fn comments() -> Vec<Scenario> {
         deletions: 0.1,
         edits: 0.0,
         length: 10,
-        // One that goes as another comes may have rolled off before pinned ones, which only its page
-        // would tell, and that shows the other comments.
-        lost_with_pages_max: 2,
+        lost_with_pages_max: 0,
         found_min: of(38, 43),
-        found_with_pages_min: of(36, 43),
+        found_with_pages_min: of(38, 43),
         ..STEADY
     };
     vec![
@@ -853,7 +851,7 @@ pub(crate) fn comments() -> Vec<Scenario> {
             length: 20,
             // Seven that come at once push out a third of the window within an hour.
             found_min: of(75, 117),
-            found_with_pages_min: of(74, 117),
+            found_with_pages_min: of(75, 117),
             ..comments
         },
         Scenario {

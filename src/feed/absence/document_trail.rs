@@ -21,6 +21,8 @@ pub(crate) struct DocumentTrail {
     pub(crate) capped: Option<u16>,
     /// The same of one that did so once, which a deletion may have done.
     pub(crate) perhaps_capped: Option<u16>,
+    /// True once posts have rolled off at the very end as others came: nothing was pinned there.
+    pub(crate) rolls_off_at_end: bool,
 }
 
 /// Standing of a document, which decides what the same document proves when it comes again.

@@ -134,7 +134,9 @@ impl AbsenceState {
             memory.last_believed = Vec::new();
         }
         memory.pinned = self.pinned.after(came, inside, end);
-        let as_if_rolled = came > 0 && came == inside && end == 0;
+        let rolls_off_at_end = self.documents.rolls_off_at_end && !memory.pinned.is_on();
+        memory.documents.rolls_off_at_end = rolls_off_at_end || (came > 0 && end > 0);
+        let as_if_rolled = came > 0 && came == inside && end == 0 && !rolls_off_at_end;
         let policy = &memory.believed(policy, now);
         let counts = class == Coverage::Unconditional || self.conditional.is_proof();
         let strong = self.is_conserved(seen, view);

@@ -55,7 +55,7 @@ stored_groups! {
         control, departures.rows, departures.is_unordered, departures.day, departures.asked,
         revivals.waiting, revivals.refuted, revivals.refuted_at, revivals.newest.made_us,
         revivals.newest.modified_us, revivals.newest.updated_us, documents.capped,
-        last_believed, documents.perhaps_capped,
+        last_believed, documents.perhaps_capped, documents.rolls_off_at_end,
     }
 }
 

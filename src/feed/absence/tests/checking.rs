@@ -249,6 +249,15 @@ fn what_goes_as_one_comes_before_a_few_may_have_rolled_off_and_only_its_page_tel
 }
 
 #[test]
+fn where_posts_roll_off_at_the_very_end_documents_tell_what_goes_as_one_comes() {
+    let mut feed = probed("hgfedcba");
+    assert_eq!(feed.audit("ihgfedcb"), "~a", "nothing is pinned to the end");
+    assert_eq!(feed.audit("jihgfecb"), "?d");
+    assert_eq!(feed.hear(0, 'd', CheckResult::NoPage), "");
+    assert_eq!(feed.audit("jihgfecb"), "-d");
+}
+
+#[test]
 fn where_the_end_stays_the_page_of_what_rolls_off_is_asked_once() {
     let mut feed = probed("hgfedc21");
     let shows = [
