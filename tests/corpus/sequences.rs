@@ -2,7 +2,7 @@
 //! stack: a pulling mirror equals the store after each, and what is new is exactly what the
 //! manifest says.
 
-use crate::house::{House, Mirror};
+use crate::pipeline::{Mirror, Pipeline};
 use everfeed::{app::replay::feeds, feed::item::Item, layers::ClientConfig};
 use serde::Deserialize;
 use std::{
@@ -67,7 +67,7 @@ async fn play(folder: &Path) -> Score {
     let manifest: Manifest =
         serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();
     let publisher = Publisher::start().await;
-    let mut house = House::new(
+    let mut pipeline = Pipeline::new(
         "feed",
         &publisher.url("/feed.xml"),
         &ClientConfig::default(),
@@ -80,17 +80,17 @@ async fn play(folder: &Path) -> Score {
             "application/xml",
             std::fs::read(folder.join(&version.file)).unwrap(),
         ));
-        house.poll().await;
+        pipeline.poll().await;
         assert_eq!(
-            house.state.health.fault,
+            pipeline.state.health.fault,
             None,
             "{} of {}",
             version.file,
             folder.display()
         );
-        let news = mirror.pull(&*house.store, house.feed.no).await;
+        let news = mirror.pull(&*pipeline.store, pipeline.feed.no).await;
         assert!(
-            mirror.equals(&*house.store, house.feed.no).await,
+            mirror.equals(&*pipeline.store, pipeline.feed.no).await,
             "after {} of {}",
             version.file,
             folder.display()

@@ -10,16 +10,16 @@ pub(crate) mod blogs;
 pub(crate) mod consumer;
 mod database;
 mod forgetting;
-mod process;
 pub(crate) mod reader;
 mod resource;
 mod restoring;
+mod rig;
 pub(crate) mod subscriber;
 
 use blogs::Blogs;
 use consumer::{Consumer, Mirror};
-use process::Process;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use rig::Rig;
 use std::{sync::Arc, time::Duration};
 use subscriber::Subscriber;
 
@@ -44,17 +44,14 @@ async fn nothing_is_lost_however_often_it_is_killed() {
     let mut chance = StdRng::seed_from_u64(seed);
     let blogs = Arc::new(Blogs::start(FEEDS, seed).await);
     let subscriber = Arc::new(Subscriber::start().await);
-    let mut process = Process::new(&blogs);
-    process.start().await;
+    let mut rig = Rig::new(&blogs);
+    rig.start().await;
     let consumers: Vec<_> = blogs
         .names()
-        .map(|name| Consumer::start(&process, name))
+        .map(|name| Consumer::start(&rig, name))
         .collect();
     for name in blogs.names() {
-        process
-            .reader
-            .subscribe(name, &subscriber.callback(name))
-            .await;
+        rig.reader.subscribe(name, &subscriber.callback(name)).await;
     }
     for kill in 0..kills {
         // Nobody is polled in the first three seconds after a kill. After an orderly end they are at
@@ -62,19 +59,19 @@ async fn nothing_is_lost_however_often_it_is_killed() {
         let run = Duration::from_millis(chance.random_range(50..4500));
         tokio::time::sleep(run).await;
         if kill % 3 == 2 {
-            process.restart().await;
+            rig.restart().await;
         }
-        process.kill();
+        rig.process.kill();
         let after = Duration::from_millis(chance.random_range(0..120));
         match kill % 5 {
-            1 => process.compact(after).await,
-            3 => process.copy_away_and_back(after).await,
+            1 => rig.compact(after).await,
+            3 => rig.copy_away_and_back(after).await,
             _ => {}
         }
-        process.start().await;
+        rig.start().await;
     }
-    let figures = settled(&blogs, consumers, &subscriber, &process).await;
-    process.stop().await;
+    let figures = settled(&blogs, consumers, &subscriber, &rig).await;
+    rig.process.end().await;
     figures.print(&format!("{kills} kills"));
 }
 
@@ -83,7 +80,7 @@ async fn settled(
     blogs: &Blogs,
     consumers: Vec<Consumer>,
     subscriber: &Subscriber,
-    process: &Process,
+    rig: &Rig,
 ) -> Figures {
     blogs.rest();
     let mut figures = Figures::default();
@@ -94,9 +91,9 @@ async fn settled(
             mirror.contents(),
             truth,
             "{name}: a mirror by long poll holds what the feed held; {}",
-            process.state().await
+            rig.state().await
         );
-        let store = process.reader.walk(name).await;
+        let store = rig.reader.walk(name).await;
         assert_eq!(mirror, store, "{name}: the mirror equals the store");
         assert_eq!(mirror.anew, 0, "{name}: no generation began");
         let chain = subscriber.settled(name, &store, SETTLE).await;
@@ -110,7 +107,7 @@ async fn settled(
             "{name}: no push came after its successor"
         );
         for cursor in mirror.cursors().iter().chain(&chain.cursors) {
-            process.reader.check_cursor(name, cursor, &store).await;
+            rig.reader.check_cursor(name, cursor, &store).await;
         }
         figures.add(&mirror, &chain);
     }

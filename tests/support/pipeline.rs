@@ -23,39 +23,47 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 /// One feed from its publisher to its store.
-pub(crate) struct House {
+pub(crate) struct Pipeline {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) feed: FeedSpec,
     pub(crate) state: PollState,
-    context: Context,
-    upstream: Upstream,
+    pub(crate) context: Context,
+    pub(crate) upstream: Upstream,
 }
 
-impl House {
-    /// Registers a feed at a URL.
+impl Pipeline {
+    /// Registers a feed at a URL, in a store in memory.
     pub(crate) async fn new(name: &str, url: &str, limits: &ClientConfig) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(System);
-        let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
-        // Loopback needs no politeness, and a sequence is polled faster than any feed.
-        let many = NonZeroU32::new(1_000_000).unwrap();
-        let client = upstream(limits, Governor::new(many, many)).unwrap();
-        let upstream = Upstream::new(
-            client,
-            Url::parse("https://me.example/").unwrap(),
-            clock.clone(),
-        );
-        let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
-        let no = store.register(name, name).await.unwrap().no;
-        let mut feed = FeedSpec::new(no, name, Url::parse(url).unwrap());
-        feed.poll = PollSettings {
+        let store = Arc::new(Memory::new(clock.clone()));
+        let mut pipeline = Self::over(store, clock, name, url, limits).await;
+        // A sequence is polled faster than any feed.
+        pipeline.feed.poll = PollSettings {
             min_secs: Some(1),
             max_secs: 60,
         };
+        pipeline
+    }
+
+    /// Registers a feed in a store, or takes up what is stored of it.
+    pub(crate) async fn over(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        name: &str,
+        url: &str,
+        limits: &ClientConfig,
+    ) -> Self {
+        // Loopback needs no politeness.
+        let many = NonZeroU32::new(1_000_000).unwrap();
+        let client = upstream(limits, Governor::new(many, many)).unwrap();
+        let contact = Url::parse("https://me.example/").unwrap();
+        let upstream = Upstream::new(client, contact, clock.clone());
+        let no = store.register(name, name).await.unwrap().no;
         Self {
-            store,
-            feed,
+            feed: FeedSpec::new(no, name, Url::parse(url).unwrap()),
             state: PollState::unpolled(url),
-            context,
+            context: Context::new(store.clone(), Arc::new(Notify::new()), clock),
+            store,
             upstream,
         }
     }
