@@ -344,7 +344,7 @@ fn confirmed(asked: &Asked) -> Option<Answer> {
 /// Waits until the feed has so many active subscriptions.
 async fn until_active(process: &Process, active: u64) {
     until("they are verified", async || {
-        let counts = &feed_status(&process).await["subscribers"];
+        let counts = &feed_status(process).await["subscribers"];
         counts["active"].as_u64().unwrap() >= active
     })
     .await;
