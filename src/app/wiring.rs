@@ -232,14 +232,12 @@ impl Wiring {
     }
 
     pub(super) async fn poller(&self, upstream: Upstream) -> anyhow::Result<Poller> {
+        let (store, notify) = (self.store.clone(), self.notify.clone());
         let context = Context {
-            store: self.store.clone(),
-            notify: self.notify.clone(),
-            clock: self.clock.clone(),
-            jitter: rand::random,
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
             config: self.config.upstream.clone().into(),
+            ..Context::new(store, notify, self.clock.clone())
         };
         let catalog = self.gate.catalog.snapshot();
         let spread_secs = u64::try_from(catalog.feeds().len()).unwrap_or(u64::MAX) / POLLS_PER_SEC;

@@ -78,6 +78,7 @@ pub(super) fn warn_at(lease: Lease, wishes: &PushWishes) -> Option<Stamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::subscriptions::LeaseTerms;
 
     #[test]
     fn a_lease_is_clamped_or_ignored_with_a_word_and_never_refused() {
@@ -101,5 +102,29 @@ mod tests {
         check(Some("-5"), 864_000, true, false);
         check(Some("1e6"), 864_000, true, false);
         check(Some("ten days"), 864_000, true, false);
+    }
+
+    #[test]
+    fn a_warning_comes_when_it_was_asked_for_but_not_in_the_first_half_of_a_lease() {
+        let check = |warning_secs: Option<u64>, auto_refresh: bool, expect: Option<u64>| {
+            let terms = LeaseTerms {
+                secs: 1_000,
+                auto_refresh,
+            };
+            let until = Stamp::from_secs(10_000);
+            let wishes = PushWishes {
+                warning_secs,
+                ..PushWishes::default()
+            };
+            let at = warn_at(Lease { until, terms }, &wishes);
+            assert_eq!(at, expect.map(Stamp::from_secs), "{warning_secs:?}");
+        };
+        check(Some(1), false, Some(9_999));
+        check(Some(499), false, Some(9_501));
+        check(Some(500), false, Some(9_500));
+        check(Some(501), false, Some(9_500));
+        check(Some(u64::MAX), false, Some(9_500));
+        check(Some(1), true, None);
+        check(None, false, None);
     }
 }

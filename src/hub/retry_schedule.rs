@@ -79,6 +79,23 @@ mod tests {
     }
 
     #[test]
+    fn subscribers_that_failed_together_come_back_over_half_as_long_again() {
+        let hour = Duration::from_secs(3600);
+        let check = |at: &dyn Fn() -> Stamp| {
+            // The share of an hour that is added, by one draw of chance each.
+            let added = |at: Stamp| (at.micros() - NOW.micros()) as f64 / 3.6e9 - 1.0;
+            let added: Vec<f64> = (0..200).map(|_| added(at())).collect();
+            let least = added.iter().copied().fold(f64::MAX, f64::min);
+            let most = added.iter().copied().fold(f64::MIN, f64::max);
+            assert!((0.0..0.1).contains(&least), "{least}");
+            assert!((0.4..=0.5).contains(&most), "{most}");
+        };
+        check(&|| delivery_at(NOW, 6, None));
+        check(&|| verify_at(NOW, 8, None));
+        check(&|| postponed_until(NOW, hour));
+    }
+
+    #[test]
     fn a_subscriber_may_ask_for_more_time_but_not_for_ever() {
         assert_eq!(
             delivery_at(NOW, 1, Some(Duration::from_secs(600))),

@@ -100,3 +100,20 @@ impl Context {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::System, store::memory::Memory};
+
+    #[test]
+    fn polls_fall_out_of_step_by_chance() {
+        let clock: Arc<dyn Clock> = Arc::new(System);
+        let store = Arc::new(Memory::new(clock.clone()));
+        let context = Context::new(store, Arc::default(), clock);
+        let chances: Vec<f64> = (0..200).map(|_| (context.jitter)()).collect();
+        assert!(chances.iter().all(|chance| (0.0..1.0).contains(chance)));
+        assert!(chances.iter().any(|chance| *chance < 0.2));
+        assert!(chances.iter().any(|chance| *chance > 0.8));
+    }
+}

@@ -504,11 +504,11 @@ mod tests {
     use http_body_util::BodyExt as _;
     use prometheus_client::metrics::gauge::Gauge;
 
-    struct House {
+    struct FakeInsight {
         ready: Result<(), String>,
     }
 
-    impl OwnInsight for House {
+    impl OwnInsight for FakeInsight {
         fn status(&self, _: FeedRange) -> BoxFuture<'_, Result<String, String>> {
             Box::pin(async { Ok("{\"waiters\":3}".into()) })
         }
@@ -544,7 +544,7 @@ mod tests {
         }
     }
 
-    impl Insight for House {
+    impl Insight for FakeInsight {
         fn explain<'a>(
             &'a self,
             feed: &'a str,
@@ -628,7 +628,7 @@ mod tests {
 
     async fn ask(ready: Result<(), String>, method: Method, path: &str) -> (u16, String) {
         let admin = Admin::starting(Arc::default(), Metrics::default());
-        admin.open(Arc::new(House { ready }));
+        admin.open(Arc::new(FakeInsight { ready }));
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -690,7 +690,7 @@ mod tests {
     #[tokio::test]
     async fn a_status_that_is_the_same_is_not_sent_again() {
         let admin = Admin::starting(Arc::default(), Metrics::default());
-        admin.open(Arc::new(House { ready: Ok(()) }));
+        admin.open(Arc::new(FakeInsight { ready: Ok(()) }));
         let get = || Request::builder().uri("/status?max=5");
         let first = admin
             .clone()
@@ -730,7 +730,7 @@ mod tests {
             (Method::POST, "/feeds/a", "GET, HEAD, PUT, DELETE"),
         ] {
             let admin = Admin::starting(Arc::default(), Metrics::default());
-            admin.open(Arc::new(House { ready: Ok(()) }));
+            admin.open(Arc::new(FakeInsight { ready: Ok(()) }));
             let request = Request::builder()
                 .method(method)
                 .uri(path)

@@ -16,6 +16,9 @@ pub mod place;
 pub mod postgres;
 
 #[cfg(feature = "http")]
+pub mod process;
+
+#[cfg(feature = "http")]
 pub mod publisher;
 
 #[cfg(feature = "http")]

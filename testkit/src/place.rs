@@ -6,13 +6,14 @@ use crate::{
     wait::{PATIENCE, comes},
 };
 use nix::{
-    sys::signal::{Signal, kill},
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
 use std::{
     fs::{self, File},
     io::Write as _,
     net::{Ipv4Addr, SocketAddr, TcpListener},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
 };
@@ -136,7 +137,17 @@ impl Place {
             .open(self.path(log));
         let log = log.unwrap();
         command.stdout(log.try_clone().unwrap()).stderr(log);
-        Running(command.spawn().unwrap())
+        Running {
+            child: command.spawn().unwrap(),
+            is_group: false,
+        }
+    }
+
+    /// Likewise, in a group of its own, which ends as a whole: with the processes that it started.
+    pub fn start_group(&self, log: &str, command: &mut Command) -> Running {
+        let mut running = self.start_logging(log, command.process_group(0).stdin(Stdio::null()));
+        running.is_group = true;
+        running
     }
 
     /// Runs a command to its end.
@@ -177,38 +188,48 @@ impl Place {
 }
 
 /// A process; it is ended when it is dropped.
-pub struct Running(Child);
+pub struct Running {
+    child: Child,
+    is_group: bool,
+}
 
 impl Running {
     pub fn id(&self) -> u32 {
-        self.0.id()
+        self.child.id()
     }
 
     pub fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(i32::try_from(self.id()).unwrap()), signal).unwrap();
+        kill(self.pid(), signal).unwrap();
     }
 
     /// Waits for its end.
     pub fn wait(&mut self) -> ExitStatus {
-        self.0.wait().unwrap()
+        self.child.wait().unwrap()
     }
 
     /// Its exit status; `None` while it runs.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.0.try_wait().unwrap()
+        self.child.try_wait().unwrap()
     }
 
     /// SIGKILL, at once.
     pub fn kill(&mut self) {
-        self.0.kill().unwrap();
+        self.child.kill().unwrap();
         self.wait();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.id()).unwrap())
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        if self.is_group {
+            let _ = killpg(self.pid(), Signal::SIGKILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -1,5 +1,5 @@
 //! The pages for people: links and anchors lead somewhere, every command is run by a test or says
-//! why not, the lists of pages name each, and sentences are short.
+//! why not, and the lists of pages name each.
 
 use crate::tree::repository;
 use std::{
@@ -8,13 +8,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-
-/// Words of the longest sentence.
-pub(crate) const SENTENCE_WORDS_MAX: usize = 35;
-/// Words above which a sentence is long, and the share of sentences that may be, in percent.
-pub(crate) const LONG: (usize, f64) = (30, 3.0);
-/// Words up to which a sentence is short, and the share of sentences that is at least, in percent.
-pub(crate) const SHORT: (usize, f64) = (22, 90.0);
 
 /// README and the pages of the book, by their paths from the top of the repository.
 fn pages() -> BTreeMap<PathBuf, String> {
@@ -166,102 +159,4 @@ fn the_lists_of_pages_name_each() {
     let listed: BTreeSet<String> = links(&listed).into_iter().collect();
     assert_eq!(book, summary, "SUMMARY.md");
     assert_eq!(book, listed, "llms.txt");
-}
-
-/// The sentences of a page, each with the number of its words. Rows of tables count by their cells.
-pub(crate) fn sentences(page: &str) -> Vec<(String, usize)> {
-    let mut paragraphs = vec![String::new()];
-    let mut is_comment = false;
-    for line in prose(page).lines() {
-        let line = line.trim();
-        is_comment |= line.starts_with("<!--");
-        if line.is_empty() || line.starts_with('#') || is_comment {
-            paragraphs.push(String::new());
-            is_comment &= !line.ends_with("-->");
-        } else if line.starts_with('|') {
-            paragraphs.extend(line.split('|').map(str::to_owned));
-            paragraphs.push(String::new());
-        } else {
-            let begins_item = line.starts_with("- ")
-                || line
-                    .split_once(". ")
-                    .is_some_and(|(number, _)| number.parse::<u8>().is_ok());
-            if begins_item {
-                paragraphs.push(String::new());
-            }
-            let last = paragraphs.last_mut().expect("one at least");
-            last.push(' ');
-            last.push_str(line);
-        }
-    }
-    let mut found = Vec::new();
-    for paragraph in &paragraphs {
-        let mut sentence = Vec::new();
-        for word in paragraph.split_whitespace() {
-            if word.chars().any(char::is_alphanumeric) {
-                sentence.push(word);
-            }
-            let bare = word.trim_end_matches(['*', '_', ')', '"', '\u{201d}']);
-            if bare.ends_with(['.', '?', '!']) || bare.ends_with(':') {
-                found.push(std::mem::take(&mut sentence));
-            }
-        }
-        found.push(sentence);
-    }
-    let with_words = found.into_iter().filter(|words| words.len() > 1);
-    with_words
-        .map(|words| (words.join(" "), words.len()))
-        .collect()
-}
-
-/// Percentage of sentences with a number of words that fits.
-fn share(found: &[(String, usize)], fits: impl Fn(usize) -> bool) -> f64 {
-    100.0 * found.iter().filter(|(_, words)| fits(*words)).count() as f64
-        / found.len().max(1) as f64
-}
-
-/// Percentage of long sentences.
-pub(crate) fn long_share(found: &[(String, usize)]) -> f64 {
-    share(found, |words| words > LONG.0)
-}
-
-/// Percentage of short sentences.
-pub(crate) fn short_share(found: &[(String, usize)]) -> f64 {
-    share(found, |words| words <= SHORT.0)
-}
-
-#[test]
-fn sentences_are_short() {
-    let mut wrong = String::new();
-    println!(
-        "words of sentences: page, sentences, longest, % over {}, % within {}",
-        LONG.0, SHORT.0
-    );
-    let mut all = Vec::new();
-    for (path, page) in pages() {
-        let found = sentences(&page);
-        let longest = found.iter().map(|(_, words)| *words).max().unwrap_or(0);
-        println!(
-            "{:40} {:4} {longest:3} {:5.1} {:5.1}",
-            path.display(),
-            found.len(),
-            long_share(&found),
-            short_share(&found)
-        );
-        for (sentence, words) in &found {
-            if *words > SENTENCE_WORDS_MAX {
-                let _ = writeln!(wrong, "{}: {words} words: {sentence}", path.display());
-            }
-        }
-        all.extend(found);
-    }
-    let (long, short) = (long_share(&all), short_share(&all));
-    println!("{:40} {:4}     {long:5.1} {short:5.1}", "all", all.len());
-    assert!(wrong.is_empty(), "{wrong}");
-    assert!(long <= LONG.1, "{long:.1} % are over {} words", LONG.0);
-    assert!(
-        short >= SHORT.1,
-        "{short:.1} % are within {} words",
-        SHORT.0
-    );
 }

@@ -15,5 +15,3 @@ mod circles;
 mod decided;
 
 mod book;
-
-mod words;

@@ -7,5 +7,5 @@ mod fidelity;
 mod replay;
 mod sequences;
 
-#[path = "../support/house.rs"]
-mod house;
+#[path = "../support/pipeline.rs"]
+mod pipeline;

@@ -2,7 +2,7 @@
 //! stack: a pulling mirror equals the store after each, what is new is exactly what the manifest
 //! says, and what rests is served as it is shown.
 
-use crate::house::{House, Mirror};
+use crate::pipeline::{Mirror, Pipeline};
 use everfeed::{app::replay::feeds, feed::item::Item, layers::ClientConfig};
 use serde::Deserialize;
 use std::{
@@ -68,7 +68,7 @@ async fn play(folder: &Path) -> Score {
     let manifest: Manifest =
         serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();
     let publisher = Publisher::start().await;
-    let mut house = House::new(
+    let mut pipeline = Pipeline::new(
         "feed",
         &publisher.url("/feed.xml"),
         &ClientConfig::default(),
@@ -81,17 +81,17 @@ async fn play(folder: &Path) -> Score {
             "application/xml",
             std::fs::read(folder.join(&version.file)).unwrap(),
         ));
-        house.poll().await;
+        pipeline.poll().await;
         assert_eq!(
-            house.state.health.fault,
+            pipeline.state.health.fault,
             None,
             "{} of {}",
             version.file,
             folder.display()
         );
-        let news = mirror.pull(&*house.store, house.feed.no).await;
+        let news = mirror.pull(&*pipeline.store, pipeline.feed.no).await;
         assert!(
-            mirror.equals(&*house.store, house.feed.no).await,
+            mirror.equals(&*pipeline.store, pipeline.feed.no).await,
             "after {} of {}",
             version.file,
             folder.display()
@@ -104,7 +104,7 @@ async fn play(folder: &Path) -> Score {
         assert_eq!(step.to, version.file);
         score.count(step, &news);
     }
-    let stale = stale_at_rest(&mut house, &publisher).await;
+    let stale = stale_at_rest(&mut pipeline, &publisher).await;
     score.wrong.extend(stale);
     score
 }
@@ -115,17 +115,17 @@ const REST_HOURS: u64 = 24 + 2;
 
 /// Lets the last version stay for a day and two polls. Returns the entries that are served otherwise
 /// then than a mirror serves them that reads this version alone.
-async fn stale_at_rest(house: &mut House, publisher: &Publisher) -> Vec<String> {
+async fn stale_at_rest(pipeline: &mut Pipeline, publisher: &Publisher) -> Vec<String> {
     for _ in 0..REST_HOURS {
-        house.wait(3600);
-        house.poll().await;
+        pipeline.wait(3600);
+        pipeline.poll().await;
     }
     let mut served = Mirror::default();
-    served.pull(&*house.store, house.feed.no).await;
+    served.pull(&*pipeline.store, pipeline.feed.no).await;
     let live = served.items.values().filter(|item| !item.is_gone());
     let live: BTreeSet<[u8; 16]> = live.map(|item| item.digests.content.0).collect();
     let url = publisher.url("/feed.xml");
-    let mut fresh = House::new("feed", &url, &ClientConfig::default()).await;
+    let mut fresh = Pipeline::new("feed", &url, &ClientConfig::default()).await;
     fresh.poll().await;
     let mut shown = Mirror::default();
     shown.pull(&*fresh.store, fresh.feed.no).await;

@@ -16,68 +16,47 @@ use std::sync::{
 };
 use testkit::{
     client::{self, ask},
-    place::{Place, feed, run},
+    place::{Place, feed},
+    process::Process,
     publisher::{Publisher, ok, rss},
 };
 
 /// The login password.
 const PASSWORD: &str = "öpen sesame";
 
-/// A process that serves `open` and the private feed `closed`.
-struct Running {
-    place: Place,
-    process: testkit::place::Running,
+/// Starts a process that serves `open` and the private feed `closed`.
+async fn start(publisher: &Publisher) -> Process {
+    let place = Place::free();
+    let server = format!("public_url = \"http://{}/\"", place.consumers);
+    let open = feed("open", &publisher.url("/open"), "");
+    let closed = feed("closed", &publisher.url("/closed"), "access = \"private\"");
+    let hub = "[hub]\ncallbacks_private = true\n";
+    place.configure(&server, &(hub.to_owned() + &open + &closed));
+    let mut process = Process::new(EVERFEED, place, "trace");
+    process.start();
+    process.place.answers("/feeds/open", 200).await;
+    process
 }
 
-impl Running {
-    async fn start(publisher: &Publisher) -> Self {
-        let place = Place::free();
-        let server = format!("public_url = \"http://{}/\"", place.consumers);
-        let open = feed("open", &publisher.url("/open"), "");
-        let closed = feed("closed", &publisher.url("/closed"), "access = \"private\"");
-        let hub = "[hub]\ncallbacks_private = true\n";
-        place.configure(&server, &(hub.to_owned() + &open + &closed));
-        let process = Self::serve(&place);
-        place.answers("/feeds/open", 200).await;
-        Self { place, process }
-    }
+/// Runs a command that succeeds, and takes what it prints behind a word.
+fn made(process: &Process, arguments: &[&str], input: &str, word: &str) -> String {
+    let (code, told) = process.everfeed_told(arguments, input);
+    assert_eq!(code, 0, "{told}");
+    let line = told.lines().find_map(|line| line.strip_prefix(word));
+    line.unwrap_or_else(|| panic!("{told}")).trim().to_owned()
+}
 
-    fn serve(place: &Place) -> testkit::place::Running {
-        place.start(place.command(EVERFEED, &["serve"]).env("RUST_LOG", "trace"))
-    }
+async fn get(process: &Process, target: &str, headers: &[(&str, &str)]) -> client::Answer {
+    let at = process.place.consumers;
+    ask(at, Method::GET, target, headers, "").await.unwrap()
+}
 
-    async fn until(&self, is_so: impl AsyncFn() -> bool) {
-        self.place.until("it happens", is_so).await;
-    }
+async fn status(process: &Process, target: &str, headers: &[(&str, &str)]) -> u16 {
+    get(process, target, headers).await.status
+}
 
-    /// Runs a command: its exit code, and all that it printed.
-    fn everfeed(&self, arguments: &[&str]) -> (i32, String) {
-        self.everfeed_told(arguments, "")
-    }
-
-    fn everfeed_told(&self, arguments: &[&str], input: &str) -> (i32, String) {
-        let mut command = self.place.command(EVERFEED, arguments);
-        let told = run(&mut command, input.as_bytes());
-        (told.code, told.all())
-    }
-
-    /// Runs a command that succeeds, and takes what it prints behind a word.
-    fn made(&self, arguments: &[&str], input: &str, word: &str) -> String {
-        let (code, told) = self.everfeed_told(arguments, input);
-        assert_eq!(code, 0, "{told}");
-        let line = told.lines().find_map(|line| line.strip_prefix(word));
-        line.unwrap_or_else(|| panic!("{told}")).trim().to_owned()
-    }
-
-    async fn get(&self, target: &str, headers: &[(&str, &str)]) -> client::Answer {
-        ask(self.place.consumers, Method::GET, target, headers, "")
-            .await
-            .unwrap()
-    }
-
-    async fn status(&self, target: &str, headers: &[(&str, &str)]) -> u16 {
-        self.get(target, headers).await.status
-    }
+async fn until(process: &Process, is_so: impl AsyncFn() -> bool) {
+    process.place.until("it happens", is_so).await;
 }
 
 fn basic(user: &str, password: &str) -> String {
@@ -103,27 +82,33 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
         let posts = posts.clone();
         Publisher::of(move |_| rss(posts.load(Ordering::Relaxed).into())).await
     };
-    let running = Running::start(&publisher).await;
+    let process = start(&publisher).await;
     for name in ["closed", "absent"] {
-        let answer = running.get(&format!("/feeds/{name}"), &[]).await;
+        let answer = get(&process, &format!("/feeds/{name}"), &[]).await;
         assert_eq!(answer.status, 401, "{name}");
         assert_eq!(answer.headers.get_all("www-authenticate").iter().count(), 3);
     }
-    let feed_password = running.made(
+    let feed_password = made(
+        &process,
         &["user", "add", "alice", "--password-stdin"],
         &format!("{PASSWORD}\n"),
         "feed password",
     );
-    let bearer = running.made(&["token", "new", "alice"], "", "token  ");
+    let bearer = made(&process, &["token", "new", "alice"], "", "token  ");
     let bearer = bearer.split_whitespace().last().unwrap().to_owned();
-    let (_, told) = running.everfeed(&["token", "list"]);
+    let (_, told) = process.everfeed(&["token", "list"]);
     assert!(
         told.contains("alice") && told.contains("bearer") && !told.contains(&bearer),
         "{told}"
     );
-    let url = running.made(&["token", "new", "alice", "--url"], "", "secret URL");
+    let url = made(
+        &process,
+        &["token", "new", "alice", "--url"],
+        "",
+        "secret URL",
+    );
     let secret = url
-        .strip_prefix(&format!("http://{}", running.place.consumers))
+        .strip_prefix(&format!("http://{}", process.place.consumers))
         .unwrap()
         .to_owned();
 
@@ -132,58 +117,46 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
     let with_bearer = format!("Bearer {bearer}");
     let profile = ("authorization", "WSSE profile=\"cal\"");
     let closed = "/feeds/closed.json";
-    running
-        .until(async || {
-            running
-                .status(closed, &[("authorization", &with_bearer)])
-                .await
-                == 200
-        })
-        .await;
+    until(&process, async || {
+        status(&process, closed, &[("authorization", &with_bearer)]).await == 200
+    })
+    .await;
     assert_eq!(
-        running
-            .status(closed, &[("authorization", &with_basic)])
-            .await,
+        status(&process, closed, &[("authorization", &with_basic)]).await,
         200
     );
     // A digest of the second of the start could have been seen before it. Nothing is tried until
     // that is over: attempts that fail are counted, and slowed.
     let second = Utc::now().timestamp();
-    running
-        .until(async || Utc::now().timestamp() > second)
-        .await;
+    until(&process, async || Utc::now().timestamp() > second).await;
     let signed = wsse("d36e316282959a9ed4c89851497a717f", &feed_password);
     assert_eq!(
-        running
-            .status(closed, &[profile, ("x-wsse", &signed)])
-            .await,
+        status(&process, closed, &[profile, ("x-wsse", &signed)]).await,
         200
     );
     assert_eq!(
-        running
-            .status(closed, &[profile, ("x-wsse", &signed)])
-            .await,
+        status(&process, closed, &[profile, ("x-wsse", &signed)]).await,
         401,
         "U-8"
     );
     assert_eq!(
-        running
-            .status(
-                closed,
-                &[("authorization", &basic("alice", &feed_password))]
-            )
-            .await,
+        status(
+            &process,
+            closed,
+            &[("authorization", &basic("alice", &feed_password))]
+        )
+        .await,
         401,
         "U-9"
     );
-    let page = running.get(&format!("{}/closed.json", secret), &[]).await;
+    let page = get(&process, &format!("{}/closed.json", secret), &[]).await;
     assert_eq!(page.status, 200);
     assert!(page.text().contains(&secret) && page.header("cache-control").starts_with("private"));
 
     // Lists and validators.
     let listed = async |headers: &[(&str, &str)]| {
         let list: Value =
-            serde_json::from_slice(&running.get("/feeds", headers).await.body).unwrap();
+            serde_json::from_slice(&get(&process, "/feeds", headers).await.body).unwrap();
         list["feeds"].as_array().unwrap().len()
     };
     assert_eq!(
@@ -193,14 +166,13 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
         ),
         (1, 2)
     );
-    let etag = running
-        .get(closed, &[("authorization", &with_basic)])
+    let etag = get(&process, closed, &[("authorization", &with_basic)])
         .await
         .header("etag")
         .to_owned();
     for (credentials, expect) in [(with_basic.as_str(), 304), ("Bearer wrong", 401)] {
         let headers = [("authorization", credentials), ("if-none-match", &etag)];
-        assert_eq!(running.status(closed, &headers).await, expect);
+        assert_eq!(status(&process, closed, &headers).await, expect);
     }
 
     // A subscription, and its end.
@@ -221,7 +193,7 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
             "hub.topic",
             &format!(
                 "http://{}/feeds/closed.atom?order=modified",
-                running.place.consumers
+                process.place.consumers
             ),
         )
         .append_pair("hub.callback", &reader.url("/cb"))
@@ -232,7 +204,7 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
             ("authorization", authorization),
         ];
         ask(
-            running.place.consumers,
+            process.place.consumers,
             Method::POST,
             "/hub",
             &headers,
@@ -245,56 +217,51 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
     let accepted = subscribe(&with_basic).await;
     assert_eq!(accepted.status, 202, "{}", accepted.text());
     let seen = |part: &'static str| reader.requests().iter().any(|head| head.contains(part));
-    running.until(async || seen("hub.challenge")).await;
-    running
-        .until(async || running.everfeed(&["status"]).1.contains("closed"))
-        .await;
+    until(&process, async || seen("hub.challenge")).await;
+    until(&process, async || {
+        process.everfeed(&["status"]).1.contains("closed")
+    })
+    .await;
     posts.store(4, Ordering::Relaxed);
-    let (code, told) = running.everfeed(&["poll", "closed", "--now"]);
+    let (code, told) = process.everfeed(&["poll", "closed", "--now"]);
     assert_eq!(code, 0, "{told}");
-    running.until(async || seen("POST /cb")).await;
+    until(&process, async || seen("POST /cb")).await;
 
     // Rotated, revoked, removed: each at once.
-    let rotated = running.made(&["token", "rotate", "2"], "", "secret URL");
+    let rotated = made(&process, &["token", "rotate", "2"], "", "secret URL");
     let rotated = rotated
-        .strip_prefix(&format!("http://{}", running.place.consumers))
+        .strip_prefix(&format!("http://{}", process.place.consumers))
         .unwrap()
         .to_owned();
     assert_eq!(
-        running.status(&format!("{secret}/closed.json"), &[]).await,
+        status(&process, &format!("{secret}/closed.json"), &[]).await,
         404
     );
     assert_eq!(
-        running.status(&format!("{rotated}/closed.json"), &[]).await,
+        status(&process, &format!("{rotated}/closed.json"), &[]).await,
         200
     );
-    assert_eq!(running.everfeed(&["token", "revoke", "1"]).0, 0);
-    assert_eq!(running.everfeed(&["token", "revoke", "1"]).0, 1);
+    assert_eq!(process.everfeed(&["token", "revoke", "1"]).0, 0);
+    assert_eq!(process.everfeed(&["token", "revoke", "1"]).0, 1);
     assert_eq!(
-        running
-            .status(closed, &[("authorization", &with_bearer)])
-            .await,
+        status(&process, closed, &[("authorization", &with_bearer)]).await,
         401
     );
     assert_eq!(
-        running
-            .status(closed, &[("authorization", &with_basic)])
-            .await,
+        status(&process, closed, &[("authorization", &with_basic)]).await,
         200
     );
-    let (code, told) = running.everfeed(&["user", "remove", "alice"]);
+    let (code, told) = process.everfeed(&["user", "remove", "alice"]);
     assert_eq!(code, 0, "{told}");
     assert_eq!(
-        running
-            .status(closed, &[("authorization", &with_basic)])
-            .await,
+        status(&process, closed, &[("authorization", &with_basic)]).await,
         401
     );
     assert_eq!(
-        running.status(&format!("{rotated}/closed.json"), &[]).await,
+        status(&process, &format!("{rotated}/closed.json"), &[]).await,
         404
     );
-    running.until(async || seen("hub.mode=denied")).await;
+    until(&process, async || seen("hub.mode=denied")).await;
     let pushes = || {
         reader
             .requests()
@@ -304,10 +271,10 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
     };
     let before = pushes();
     posts.store(5, Ordering::Relaxed);
-    assert_eq!(running.everfeed(&["poll", "closed", "--now"]).0, 0);
+    assert_eq!(process.everfeed(&["poll", "closed", "--now"]).0, 0);
     assert_eq!(pushes(), before);
 
-    let log = running.place.read("log");
+    let log = process.place.read("log");
     assert!(log.contains("Made the user `alice`"), "the log is there");
     for hidden in [
         PASSWORD,
@@ -323,29 +290,29 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn users_outlive_the_process_and_are_made_without_one_too() {
     let publisher = Publisher::of(|_| rss(1)).await;
-    let mut running = Running::start(&publisher).await;
-    let mut password = running.made(&["user", "add", "alice"], "", "password ");
+    let mut process = start(&publisher).await;
+    let mut password = made(&process, &["user", "add", "alice"], "", "password ");
     assert_eq!(
-        running.everfeed(&["user", "add", "alice"]).0,
+        process.everfeed(&["user", "add", "alice"]).0,
         1,
         "there is one"
     );
     // A new password counts at once, and the former one no more.
     let known = async |password: &str| {
-        running
-            .status(
-                "/feeds/closed",
-                &[("authorization", &basic("alice", password))],
-            )
-            .await
+        status(
+            &process,
+            "/feeds/closed",
+            &[("authorization", &basic("alice", password))],
+        )
+        .await
     };
     assert_eq!(known(&password).await, 200);
     let former = std::mem::replace(
         &mut password,
-        running.made(&["user", "password", "alice"], "", "password "),
+        made(&process, &["user", "password", "alice"], "", "password "),
     );
     assert_eq!((known(&former).await, known(&password).await), (401, 200));
-    let (code, told) = running.everfeed_told(
+    let (code, told) = process.everfeed_told(
         &[
             "user",
             "password",
@@ -361,34 +328,34 @@ async fn users_outlive_the_process_and_are_made_without_one_too() {
         (401, 200)
     );
     assert_eq!(
-        running.everfeed(&["user", "password", "bob"]).0,
+        process.everfeed(&["user", "password", "bob"]).0,
         1,
         "there is none"
     );
-    password = running.made(&["user", "password", "alice"], "", "password ");
+    password = made(&process, &["user", "password", "alice"], "", "password ");
     for bad in [
         &["user", "add", "a:b"][..],
         &["user", "remove", "bob"],
         &["token", "new", "bob"],
     ] {
-        assert_eq!(running.everfeed(bad).0, 1, "{bad:?}");
+        assert_eq!(process.everfeed(bad).0, 1, "{bad:?}");
     }
     let (code, told) =
-        running.everfeed_told(&["user", "add", "bob", "--password-stdin"], "short\n");
+        process.everfeed_told(&["user", "add", "bob", "--password-stdin"], "short\n");
     assert!(code == 1 && told.contains("8 characters"), "{told}");
-    running.process.kill();
-    let (code, told) = running.everfeed_told(
+    process.kill();
+    let (code, told) = process.everfeed_told(
         &["user", "add", "bob", "--password-stdin"],
         "correct horse\n",
     );
     assert_eq!(code, 0, "{told}");
-    let (code, told) = running.everfeed(&["user", "list"]);
+    let (code, told) = process.everfeed(&["user", "list"]);
     assert!(
         code == 0 && told.contains("alice") && told.contains("bob"),
         "{told}"
     );
-    running.process = Running::serve(&running.place);
-    running.place.answers("/feeds/open", 200).await;
+    process.start();
+    process.place.answers("/feeds/open", 200).await;
     for (user, password, expect) in [
         ("alice", password.as_str(), 200),
         ("bob", "correct horse", 200),
@@ -396,21 +363,24 @@ async fn users_outlive_the_process_and_are_made_without_one_too() {
     ] {
         let credentials = basic(user, password);
         assert_eq!(
-            running
-                .status("/feeds/closed", &[("authorization", &credentials)])
-                .await,
+            status(
+                &process,
+                "/feeds/closed",
+                &[("authorization", &credentials)]
+            )
+            .await,
             expect,
             "{user}"
         );
     }
     // Readers change with a reload.
-    let file = std::fs::read_to_string(running.place.file()).unwrap();
+    let file = std::fs::read_to_string(process.place.file()).unwrap();
     std::fs::write(
-        running.place.file(),
+        process.place.file(),
         file.replace("access = \"private\"", "access = [\"bob\"]"),
     )
     .unwrap();
-    let (code, told) = running.everfeed(&["reload"]);
+    let (code, told) = process.everfeed(&["reload"]);
     assert!(code == 0 && told.contains("feed.closed.access"), "{told}");
     for (user, password, expect) in [
         ("alice", password.as_str(), 404),
@@ -418,9 +388,12 @@ async fn users_outlive_the_process_and_are_made_without_one_too() {
     ] {
         let credentials = basic(user, password);
         assert_eq!(
-            running
-                .status("/feeds/closed", &[("authorization", &credentials)])
-                .await,
+            status(
+                &process,
+                "/feeds/closed",
+                &[("authorization", &credentials)]
+            )
+            .await,
             expect,
             "{user}"
         );

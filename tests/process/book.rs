@@ -4,20 +4,21 @@
 //! `everfeed.toml` in the folder, `run: stopped` for that file alone, and `run: root` for the top of
 //! the repository. `; exit N` behind it is the exit code of the last command, else 0.
 
+use crate::EVERFEED;
 use std::{
     fs,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output},
     thread::sleep,
-    time::{Duration, Instant},
+    time::Instant,
 };
-use tempfile::TempDir;
+use testkit::{
+    place::{Place, Running, free_address},
+    wait::{GLANCE, PATIENCE},
+};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The addresses of a demo, or of an everfeed beside it.
 #[derive(Clone, Copy)]
@@ -29,12 +30,13 @@ struct Addresses {
 
 impl Addresses {
     fn free() -> Self {
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        let listeners = [free(), free(), free()];
-        let [consumers, operator, blog] = listeners.map(|at| at.local_addr().unwrap());
+        Self::of(&Place::free(), free_address())
+    }
+
+    fn of(place: &Place, blog: SocketAddr) -> Self {
         Self {
-            consumers,
-            operator,
+            consumers: place.consumers,
+            operator: place.operator,
             blog,
         }
     }
@@ -47,30 +49,15 @@ impl Addresses {
     }
 }
 
-/// A process that is ended when it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(folder: &Path, arguments: &[&str]) -> Running {
-    let log = fs::File::create(folder.join("log")).unwrap();
-    let child = Command::new(EVERFEED)
-        .args(arguments)
-        .current_dir(folder)
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn();
-    Running(child.unwrap())
+/// Starts the program in the folder of a place.
+fn start(place: &Place, arguments: &[&str]) -> Running {
+    let mut command = Command::new(EVERFEED);
+    place.start(command.args(arguments).current_dir(place.folder()))
 }
 
 /// A demo whose feed is served.
-fn demo(folder: &Path) -> (Running, Addresses) {
-    let at = Addresses::free();
+fn demo(place: &Place) -> (Running, Addresses) {
+    let at = Addresses::of(place, free_address());
     let [consumers, operator, blog] = [at.consumers, at.operator, at.blog].map(|at| at.to_string());
     let arguments = [
         "demo",
@@ -83,7 +70,7 @@ fn demo(folder: &Path) -> (Running, Addresses) {
         "--blog-listen",
         &blog,
     ];
-    let running = start(folder, &arguments);
+    let running = start(place, &arguments);
     until_served(at);
     (running, at)
 }
@@ -97,7 +84,7 @@ fn until_served(at: Addresses) {
             return;
         }
         assert!(began.elapsed() < PATIENCE, "{answer:?}");
-        sleep(Duration::from_millis(50));
+        sleep(GLANCE);
     }
 }
 
@@ -170,28 +157,22 @@ impl Block {
     }
 }
 
-/// A folder with `everfeed.toml` for the feed of a blog.
-fn configured(at: Addresses) -> TempDir {
-    let folder = TempDir::new().unwrap();
-    let Addresses {
-        consumers,
-        operator,
-        blog,
-    } = at;
-    let text = format!(
-        "[server]\nlisten = \"{consumers}\"\npublic_url = \"http://{consumers}\"\nadmin_listen = \"{operator}\"\n\
-         [store]\npath = \"everfeed.redb\"\n[[feed]]\nname = \"blog\"\nurl = \"http://{blog}/rss.xml\"\n"
-    );
-    fs::write(folder.path().join("everfeed.toml"), text).unwrap();
-    folder
+/// A place with `everfeed.toml` for the feed of a blog.
+fn configured(blog: SocketAddr) -> Place {
+    let place = Place::free();
+    let server = format!("public_url = \"http://{}\"", place.consumers);
+    let feed = format!("[[feed]]\nname = \"blog\"\nurl = \"http://{blog}/rss.xml\"\n");
+    place.configure(&server, &feed);
+    place
 }
 
 #[test]
 fn what_the_book_asks_of_a_demo_is_answered() {
-    let folder = TempDir::new().unwrap();
-    let (_running, at) = demo(folder.path());
+    let place = Place::free();
+    let folder = place.folder();
+    let (_running, at) = demo(&place);
     for block in blocks("demo") {
-        let output = block.run(folder.path(), at);
+        let output = block.run(folder, at);
         let said = String::from_utf8_lossy(&output.stdout);
         let is_refused = said.contains("\"status\":4") && !block.commands.contains("yesterday");
         assert!(!is_refused, "{block:?}: {said}");
@@ -209,7 +190,7 @@ fn what_the_book_asks_of_a_demo_is_answered() {
         exit: 0,
         commands: block.0.to_owned(),
     };
-    let output = block.run(folder.path(), at);
+    let output = block.run(folder, at);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
         said.contains("last_cursor") && said.contains("<rss"),
@@ -219,26 +200,23 @@ fn what_the_book_asks_of_a_demo_is_answered() {
 
 #[test]
 fn what_the_book_tells_an_operator_works() {
-    let folder = TempDir::new().unwrap();
-    let (_demo, beside) = demo(folder.path());
-    let at = Addresses {
-        blog: beside.blog,
-        ..Addresses::free()
-    };
-    let folder = configured(at);
-    let running = start(folder.path(), &["serve"]);
+    let of_demo = Place::free();
+    let (_demo, beside) = demo(&of_demo);
+    let place = configured(beside.blog);
+    let (folder, at) = (place.folder(), Addresses::of(&place, beside.blog));
+    let running = start(&place, &["serve"]);
     until_served(at);
     for block in blocks("operator") {
-        block.run(folder.path(), at);
+        block.run(folder, at);
     }
     drop(running);
     let began = Instant::now();
     while TcpStream::connect(at.operator).is_ok() {
         assert!(began.elapsed() < PATIENCE);
-        sleep(Duration::from_millis(20));
+        sleep(GLANCE);
     }
     for block in blocks("stopped") {
-        block.run(folder.path(), at);
+        block.run(folder, at);
     }
 }
 

@@ -1,25 +1,26 @@
 //! The mirrors of `examples/mirror/`: each ends with exactly what the feed holds, also when it was
 //! killed and goes on, and so does the handler of pushes.
 
+use crate::EVERFEED;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
     fs,
-    net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
     thread::sleep,
-    time::{Duration, Instant},
+    time::Instant,
 };
-use tempfile::TempDir;
-use testkit::publisher::{Publisher, ok};
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+use testkit::{
+    place::{Place, Running, free_address},
+    process::Process,
+    publisher::{Publisher, ok},
+    wait::{GLANCE, PATIENCE},
+};
 
 /// The state in which the feed has three posts left.
 const FEW: usize = 100;
@@ -48,42 +49,15 @@ fn document(state: usize) -> String {
     )
 }
 
-/// A process that is ended when it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    fn start(command: &mut Command) -> Self {
-        let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
-        Self(quiet.spawn().unwrap())
-    }
-}
-
-/// An everfeed that serves, and its feed.
-struct House {
-    folder: TempDir,
+/// An everfeed that serves a feed, which its mirrors follow.
+struct Followed {
+    process: Process,
     feed: String,
     state: Arc<AtomicUsize>,
-    serving: Option<Running>,
     _publisher: Publisher,
 }
 
-fn everfeed(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("RUST_LOG");
-    command
-}
-
-impl House {
+impl Followed {
     async fn start() -> Self {
         let state = Arc::new(AtomicUsize::new(0));
         let told = state.clone();
@@ -94,64 +68,64 @@ impl House {
             )
         })
         .await;
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        let (consumers, operator) = {
-            let listeners = [free(), free()];
-            let [a, b] = listeners.map(|at| at.local_addr().unwrap());
-            (a, b)
-        };
-        let folder = TempDir::new().unwrap();
-        let text = format!(
-            "[server]\nlisten = \"{consumers}\"\npublic_url = \"http://{consumers}\"\nadmin_listen = \"{operator}\"\n\
-             [store]\npath = \"everfeed.redb\"\n[hub]\ncallbacks_private = true\n[[feed]]\nname = \"blog\"\nurl = \"{}\"\n",
+        let place = Place::free();
+        let server = format!("public_url = \"http://{}\"", place.consumers);
+        let rest = format!(
+            "[hub]\ncallbacks_private = true\n[[feed]]\nname = \"blog\"\nurl = \"{}\"\n",
             publisher.url("/rss.xml")
         );
-        fs::write(folder.path().join("everfeed.toml"), text).unwrap();
-        let serving = Running::start(&mut everfeed(folder.path(), &["serve"]));
-        let house = Self {
-            folder,
-            serving: Some(serving),
-            feed: format!("http://{consumers}/feeds/blog.json"),
+        place.configure(&server, &rest);
+        let feed = format!("http://{}/feeds/blog.json", place.consumers);
+        let mut process = Process::new(EVERFEED, place, "warn");
+        process.start();
+        let followed = Self {
+            process,
+            feed,
             state,
             _publisher: publisher,
         };
-        house.until_served();
-        house
+        followed.until_served();
+        followed
     }
 
     fn until_served(&self) {
         let began = Instant::now();
         while self.items().is_empty() {
             assert!(began.elapsed() < PATIENCE);
-            sleep(Duration::from_millis(50));
+            sleep(GLANCE);
         }
+    }
+
+    /// Starts a mirror or a handler, the output of which is kept apart.
+    fn starts(&self, command: &mut Command) -> Running {
+        self.process.place.start_logging("mirrors", command)
     }
 
     /// Kills everfeed, runs its commands, and starts it again.
     fn restarted_after(&mut self, commands: &[&[&str]], flags: &[&str]) {
-        self.serving = None;
+        self.process.kill();
         for arguments in commands {
             self.command(arguments);
         }
-        let arguments = [&["serve"], flags].concat();
-        self.serving = Some(Running::start(&mut everfeed(
-            self.folder.path(),
-            &arguments,
-        )));
+        self.process.start_with(flags);
         self.until_served();
     }
 
     /// Runs a command of everfeed to its good end.
     fn command(&self, arguments: &[&str]) {
-        let output = everfeed(self.folder.path(), arguments).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        let (code, told) = self.process.everfeed(arguments);
+        assert_eq!(code, 0, "{arguments:?}: {told}");
+    }
+
+    /// The path of the backup.
+    fn backup(&self) -> String {
+        self.file("backup.redb").display().to_string()
     }
 
     /// The publisher's feed takes its next state, and everfeed reads it.
     fn publishes(&self) {
         self.state.fetch_add(1, Ordering::Relaxed);
-        let polled = everfeed(self.folder.path(), &["poll", "--now", "blog"]).output();
-        assert!(polled.unwrap().status.success());
+        self.command(&["poll", "--now", "blog"]);
     }
 
     /// The items that the feed holds, tombstones apart, by id.
@@ -165,7 +139,7 @@ impl House {
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.process.place.path(name)
     }
 
     fn mirrored(&self, name: &str) -> BTreeMap<String, Value> {
@@ -181,7 +155,7 @@ fn mirrors() -> [(&'static str, Vec<String>); 4] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/mirror");
         path.join(name).display().to_string()
     };
-    let built = Path::new(env!("CARGO_BIN_EXE_everfeed")).with_file_name("examples");
+    let built = Path::new(EVERFEED).with_file_name("examples");
     let rust = built.join("mirror");
     assert!(
         rust.exists(),
@@ -197,127 +171,127 @@ fn mirrors() -> [(&'static str, Vec<String>); 4] {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_mirror_ends_with_what_the_feed_holds() {
-    let house = House::start().await;
+    let followed = Followed::start().await;
     for round in 0..3 {
         if round > 0 {
-            house.publishes();
+            followed.publishes();
         }
-        let held = house.items();
+        let held = followed.items();
         assert_eq!(held.len(), 40 + round, "{held:?}");
         for (name, command) in mirrors() {
             let output = Command::new(&command[0])
                 .args(&command[1..])
-                .arg(&house.feed)
-                .arg(house.file(name))
+                .arg(&followed.feed)
+                .arg(followed.file(name))
                 .arg("--once")
                 .output()
                 .unwrap();
             assert!(output.status.success(), "{name}: {output:?}");
-            assert_eq!(house.mirrored(name), held, "{name} in round {round}");
+            assert_eq!(followed.mirrored(name), held, "{name} in round {round}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_mirror_that_was_killed_goes_on_and_follows_at_once() {
-    let house = House::start().await;
+    let followed = Followed::start().await;
     for (name, command) in mirrors() {
         let begin = || {
             let mut started = Command::new(&command[0]);
-            started.args(&command[1..]).arg(&house.feed);
-            Running::start(started.arg(house.file(name)))
+            started.args(&command[1..]).arg(&followed.feed);
+            followed.starts(started.arg(followed.file(name)))
         };
         let until = |what: &str| {
-            let (held, began) = (house.items(), Instant::now());
-            while house.mirrored(name) != held {
+            let (held, began) = (followed.items(), Instant::now());
+            while followed.mirrored(name) != held {
                 assert!(began.elapsed() < PATIENCE, "{name} {what}");
-                sleep(Duration::from_millis(50));
+                sleep(GLANCE);
             }
         };
         let first = begin();
         until("reads the feed");
         drop(first);
-        house.publishes();
+        followed.publishes();
         let _second = begin();
         until("goes on");
-        house.publishes();
+        followed.publishes();
         until("follows");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mirror_of_a_restored_feed_drops_what_the_feed_does_not_know() {
-    let mut house = House::start().await;
+    let mut followed = Followed::start().await;
     let mirrors = mirrors();
-    let run = |house: &House, name: &str, flags: &[&str]| {
+    let run = |followed: &Followed, name: &str, flags: &[&str]| {
         let (_, command) = mirrors.iter().find(|(known, _)| *known == name).unwrap();
         let mut command_line = Command::new(&command[0]);
-        command_line.args(&command[1..]).arg(&house.feed);
-        let command_line = command_line.arg(house.file(name)).arg("--once").args(flags);
+        command_line.args(&command[1..]).arg(&followed.feed);
+        let command_line = command_line
+            .arg(followed.file(name))
+            .arg("--once")
+            .args(flags);
         command_line.output().unwrap()
     };
-    house.command(&["backup", "backup.redb"]);
-    house.publishes();
+    followed.command(&["backup", &followed.backup()]);
+    followed.publishes();
     for (name, _) in &mirrors {
-        assert!(run(&house, name, &[]).status.success());
-        assert_eq!(house.mirrored(name).len(), 41);
+        assert!(run(&followed, name, &[]).status.success());
+        assert_eq!(followed.mirrored(name).len(), 41);
     }
     // The post that the backup does not hold is withdrawn while everfeed is down.
-    house.state.store(0, Ordering::Relaxed);
-    house.restarted_after(&[&["restore", "backup.redb"]], &[]);
-    let held = house.items();
+    followed.state.store(0, Ordering::Relaxed);
+    followed.restarted_after(&[&["restore", &followed.backup()]], &[]);
+    let held = followed.items();
     assert_eq!(held.len(), 40);
     for (name, _) in &mirrors {
-        let output = run(&house, name, &[]);
+        let output = run(&followed, name, &[]);
         assert!(output.status.success(), "{name}: {output:?}");
-        assert_eq!(house.mirrored(name), held, "{name}");
+        assert_eq!(followed.mirrored(name), held, "{name}");
     }
     // A store that is begun anew with three posts does not erase forty in silence.
-    house.state.store(FEW, Ordering::Relaxed);
-    fs::remove_file(house.file("everfeed.redb")).unwrap();
-    house.restarted_after(&[], &["--new-store"]);
+    followed.state.store(FEW, Ordering::Relaxed);
+    fs::remove_file(followed.file("everfeed.redb")).unwrap();
+    followed.restarted_after(&[], &["--new-store"]);
     for (name, _) in &mirrors {
-        let output = run(&house, name, &[]);
+        let output = run(&followed, name, &[]);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             !output.status.success() && told.contains("--sweep"),
             "{name}: {told}"
         );
-        assert_eq!(house.mirrored(name).len(), 40, "{name}");
-        let output = run(&house, name, &["--sweep"]);
+        assert_eq!(followed.mirrored(name).len(), 40, "{name}");
+        let output = run(&followed, name, &["--sweep"]);
         assert!(output.status.success(), "{name}: {output:?}");
-        assert_eq!(house.mirrored(name), house.items(), "{name}");
+        assert_eq!(followed.mirrored(name), followed.items(), "{name}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_handler_of_pushes_ends_with_what_the_feed_holds() {
-    let mut house = House::start().await;
-    let callback = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        format!("http://{}/callback", listener.local_addr().unwrap())
-    };
+    let mut followed = Followed::start().await;
+    let callback = format!("http://{}/callback", free_address());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/mirror/push.py");
-    let hub = house.feed.replace("/feeds/blog.json", "/hub");
+    let hub = followed.feed.replace("/feeds/blog.json", "/hub");
     let mut handler = Command::new("python3");
-    handler.arg(path).args([&house.feed, &hub, &callback]);
-    let _handler = Running::start(handler.arg(house.file("push")).arg("s3cret"));
-    let until_equal = |house: &House, when: &str| {
-        let (held, began) = (house.items(), Instant::now());
-        while house.mirrored("push") != held {
+    handler.arg(path).args([&followed.feed, &hub, &callback]);
+    let _handler = followed.starts(handler.arg(followed.file("push")).arg("s3cret"));
+    let until_equal = |followed: &Followed, when: &str| {
+        let (held, began) = (followed.items(), Instant::now());
+        while followed.mirrored("push") != held {
             assert!(began.elapsed() < PATIENCE, "{when}");
-            sleep(Duration::from_millis(50));
+            sleep(GLANCE);
         }
     };
-    until_equal(&house, "at first");
-    house.publishes();
-    until_equal(&house, "pushed");
-    house.command(&["backup", "backup.redb"]);
-    house.publishes();
-    until_equal(&house, "pushed again");
+    until_equal(&followed, "at first");
+    followed.publishes();
+    until_equal(&followed, "pushed");
+    followed.command(&["backup", &followed.backup()]);
+    followed.publishes();
+    until_equal(&followed, "pushed again");
     // A post that the backup does not hold was pushed, and is withdrawn: a push tells of the restore.
-    house.state.store(1, Ordering::Relaxed);
-    house.restarted_after(&[&["restore", "backup.redb"]], &[]);
-    assert_eq!(house.items().len(), 41);
-    until_equal(&house, "restored");
+    followed.state.store(1, Ordering::Relaxed);
+    followed.restarted_after(&[&["restore", &followed.backup()]], &[]);
+    assert_eq!(followed.items().len(), 41);
+    until_equal(&followed, "restored");
 }

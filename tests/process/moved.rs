@@ -3,12 +3,12 @@
 
 use crate::EVERFEED;
 use http::Method;
-use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use testkit::{
     client::{self, ask},
-    place::{Place, Running},
+    place::Place,
+    process::Process,
     publisher::{Answer, Asked, Publisher, ok, with_headers},
 };
 use tokio::{
@@ -66,10 +66,9 @@ impl Blog {
 
 /// everfeed before the blog, in a process of its own.
 struct World {
-    place: Place,
     blog: Blog,
     publisher: Publisher,
-    process: Option<Running>,
+    process: Process,
 }
 
 impl World {
@@ -77,10 +76,9 @@ impl World {
         let blog = Blog::at("/rss.xml");
         let answers = blog.clone();
         Self {
-            place: Place::free(),
             blog,
             publisher: Publisher::of(move |asked| answers.answer(asked)).await,
-            process: None,
+            process: Process::new(EVERFEED, Place::free(), "warn"),
         }
     }
 
@@ -91,40 +89,35 @@ impl World {
         let rest = format!(
             "[hub]\ncallbacks_private = true\n{site}\npoll = {{ min_secs = 1, max_secs = 1 }}\nimport = {{ pages_max = 0 }}\n"
         );
-        self.place
+        self.process
+            .place
             .configure("public_url = \"http://blog.example.org\"", &rest);
     }
 
     async fn starts(&mut self, name: &str) {
-        let mut serve = self.place.command(EVERFEED, &["serve"]);
-        self.process = Some(self.place.start(serve.env("RUST_LOG", "warn")));
-        self.place
+        self.process.start();
+        self.process
+            .place
             .answers(&format!("/feeds/{name}.json"), 200)
             .await;
     }
 
-    fn stops(&mut self) {
-        let mut process = self.process.take().unwrap();
-        process.signal(Signal::SIGTERM);
-        assert!(process.wait().success());
-    }
-
-    /// Runs a command: its exit code, and all that it printed.
-    fn everfeed(&self, arguments: &[&str]) -> (i32, String) {
-        let told = self.place.run(EVERFEED, arguments);
-        (told.code, told.all())
-    }
-
     /// A page of the feed.
     async fn page(&self, query: &str) -> Value {
-        let page = self.place.ask(&format!("/feeds/{NAME}.json?{query}")).await;
+        let page = self
+            .process
+            .place
+            .ask(&format!("/feeds/{NAME}.json?{query}"))
+            .await;
         page.unwrap().json()
     }
 
     /// The answer at an address of the blog, as its readers know it.
     async fn reads(&self, url: &str) -> String {
         let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap();
-        let mut stream = TcpStream::connect(self.place.consumers).await.unwrap();
+        let mut stream = TcpStream::connect(self.process.place.consumers)
+            .await
+            .unwrap();
         let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
@@ -137,7 +130,14 @@ impl World {
         let form =
             format!("hub.mode={mode}&hub.verify=sync&hub.topic={topic}&hub.callback={callback}");
         let headers = [("content-type", "application/x-www-form-urlencoded")];
-        let answer = ask(self.place.consumers, Method::POST, "/hub", &headers, &form).await;
+        let answer = ask(
+            self.process.place.consumers,
+            Method::POST,
+            "/hub",
+            &headers,
+            &form,
+        )
+        .await;
         answer.unwrap().status
     }
 
@@ -150,14 +150,15 @@ impl World {
 
     async fn pushed(&self, count: usize) -> String {
         let what = format!("{count} pushes");
-        self.place
+        self.process
+            .place
             .until(&what, async || self.pushes().len() >= count)
             .await;
         self.pushes().pop().unwrap().to_lowercase()
     }
 
     async fn subscriptions(&self) -> usize {
-        let answer = client::get(self.place.operator, "/subscribers").await;
+        let answer = client::get(self.process.place.operator, "/subscribers").await;
         answer.json()["subscribers"].as_array().map_or(0, Vec::len)
     }
 }
@@ -175,7 +176,9 @@ async fn the_way_of_the_book_keeps_ids_cursors_deletions_and_subscribers_of_a_fe
         "http://blog.example.org/new.xml",
     );
     assert_eq!(world.asks_hub("subscribe", old).await, 204);
-    let (code, told) = world.everfeed(&["forget", NAME, "http://blog.example.org/1"]);
+    let (code, told) = world
+        .process
+        .everfeed(&["forget", NAME, "http://blog.example.org/1"]);
     assert_eq!(code, 0, "{told}");
     world.blog.writes();
     let push = world.pushed(1).await;
@@ -188,7 +191,7 @@ async fn the_way_of_the_book_keeps_ids_cursors_deletions_and_subscribers_of_a_fe
     world.blog.moves("/new.xml");
     world.write(after);
     for is_running in [true, false] {
-        let (code, told) = world.everfeed(&["check"]);
+        let (code, told) = world.process.everfeed(&["check"]);
         assert!(
             code == 0 && told.contains("good") && told.contains("Its items keep their ids"),
             "{told}"
@@ -198,7 +201,7 @@ async fn the_way_of_the_book_keeps_ids_cursors_deletions_and_subscribers_of_a_fe
             "{told}"
         );
         if is_running {
-            world.stops();
+            world.process.end().await;
         }
     }
     world.starts(NAME).await;
@@ -244,15 +247,15 @@ async fn the_way_of_the_book_keeps_ids_cursors_deletions_and_subscribers_of_a_fe
         lines.collect::<Vec<_>>().join("\n") + "\n" + feeds
     };
     world.write(&site(&newest.replace(", former = [\"/new.xml\"]", "")));
-    let (code, told) = world.everfeed(&["check"]);
+    let (code, told) = world.process.everfeed(&["check"]);
     assert!(
         code == 0 && told.contains("former = [\"/new.xml\"]"),
         "{told}"
     );
     world.write(&site(newest));
-    let (code, told) = world.everfeed(&["check"]);
+    let (code, told) = world.process.everfeed(&["check"]);
     assert!(code == 0 && !told.contains("leaves /new.xml"), "{told}");
-    world.stops();
+    world.process.end().await;
     world.starts(NAME).await;
     for url in [old, new, "http://blog.example.org/newest.xml"] {
         let answer = world.reads(url).await;
@@ -277,15 +280,15 @@ async fn a_path_that_comes_in_the_place_of_another_is_asked_about_until_a_name_a
     let asks =
         |told: &str| told.contains("has feed `blog-rss-xml` moved?") && told.contains(answer);
 
-    let (code, told) = world.everfeed(&["check"]);
+    let (code, told) = world.process.everfeed(&["check"]);
     assert!(
         code == 64 && asks(&told) && !told.contains(": good"),
         "{code}: {told}"
     );
-    let (code, told) = world.everfeed(&["reload"]);
+    let (code, told) = world.process.everfeed(&["reload"]);
     assert!(code == 0 && asks(&told), "{code}: {told}");
-    world.stops();
-    let (code, told) = world.everfeed(&["check"]);
+    world.process.end().await;
+    let (code, told) = world.process.everfeed(&["check"]);
     assert!(code == 64 && asks(&told), "{code}: {told}");
 
     // Another feed has a name of its own, and so has the one that goes on.
@@ -294,15 +297,15 @@ async fn a_path_that_comes_in_the_place_of_another_is_asked_about_until_a_name_a
         before.replace("\"/rss.xml\"", &entry)
     };
     world.write(&named("another"));
-    assert_eq!(world.everfeed(&["check"]).0, 0);
+    assert_eq!(world.process.everfeed(&["check"]).0, 0);
 
     // A start without an answer says so in the log, and the answer may still come.
     world.write(&unnamed);
     world.starts("blog-new-xml").await;
-    assert!(asks(&world.place.read("log").replace('\\', "")));
-    world.stops();
+    assert!(asks(&world.process.place.read("log").replace('\\', "")));
+    world.process.end().await;
     world.write(&named(NAME));
-    assert_eq!(world.everfeed(&["check"]).0, 0);
+    assert_eq!(world.process.everfeed(&["check"]).0, 0);
     world.starts(NAME).await;
     assert_eq!(world.page("").await, known);
 }

@@ -13,6 +13,7 @@ use std::{
 };
 use testkit::{
     place::{self, Place},
+    process::Process,
     publisher::{Publisher, rss, with_headers},
     wait::{GLANCE, PATIENCE},
 };
@@ -28,13 +29,12 @@ async fn publisher(answer: &Arc<AtomicU16>) -> Publisher {
 }
 
 /// A process that serves, and what it tells its supervisor.
-struct Running {
-    place: Place,
-    process: place::Running,
+struct Supervised {
+    process: Process,
     notices: UnixDatagram,
 }
 
-impl Running {
+impl Supervised {
     fn start(feeds: &str) -> Self {
         Self::start_watched(feeds, "0")
     }
@@ -49,32 +49,22 @@ impl Running {
         let mut serve = place.command(EVERFEED, &["serve"]);
         serve
             .env("NOTIFY_SOCKET", &socket)
-            .env("WATCHDOG_USEC", watchdog_us)
-            .env("RUST_LOG", "error");
-        let process = place.start(&mut serve);
-        let running = Self {
-            place,
-            process,
-            notices,
-        };
+            .env("WATCHDOG_USEC", watchdog_us);
+        let mut process = Process::new(EVERFEED, place, "error");
+        process.start_as(&mut serve);
+        let supervised = Self { process, notices };
         assert!(
-            running.notice().starts_with("READY=1"),
+            supervised.notice().starts_with("READY=1"),
             "the first message says that the start is over"
         );
-        running
-    }
-
-    /// Runs a command: its exit code, and all that it printed.
-    fn everfeed(&self, arguments: &[&str]) -> (i32, String) {
-        let told = self.place.run(EVERFEED, arguments);
-        (told.code, told.all())
+        supervised
     }
 
     /// Runs a command until it prints this; the first polls may be under way.
     fn until(&self, arguments: &[&str], part: &str) -> (i32, String) {
         let started = Instant::now();
         loop {
-            let told = self.everfeed(arguments);
+            let told = self.process.everfeed(arguments);
             if told.1.contains(part) {
                 return told;
             }
@@ -103,19 +93,26 @@ fn feed(name: &str, url: &str) -> String {
 async fn a_poll_that_is_asked_for_is_told_and_a_publisher_who_wants_rest_gets_it_unless_now() {
     let answer = Arc::new(AtomicU16::new(3));
     let publisher = publisher(&answer).await;
-    let running = Running::start(&feed("blog", &publisher.url("/rss")));
-    assert_eq!(running.until(&["status"], "good").0, 0, "nothing is broken");
-    assert_eq!(running.everfeed(&["health"]), (0, "healthy\n".into()));
+    let supervised = Supervised::start(&feed("blog", &publisher.url("/rss")));
+    assert_eq!(
+        supervised.until(&["status"], "good").0,
+        0,
+        "nothing is broken"
+    );
+    assert_eq!(
+        supervised.process.everfeed(&["health"]),
+        (0, "healthy\n".into())
+    );
 
     answer.store(5, Ordering::Relaxed);
-    let (code, told) = running.everfeed(&["poll", "blog"]);
+    let (code, told) = supervised.process.everfeed(&["poll", "blog"]);
     assert_eq!(code, 0, "{told}");
     assert!(
         told.starts_with("blog: the document was read: 2 new, 0 edited, 0 gone; next poll "),
         "{told}"
     );
     assert!(told.trim_end().ends_with(" min)"), "{told}");
-    let (code, told) = running.everfeed(&["poll", "blog"]);
+    let (code, told) = supervised.process.everfeed(&["poll", "blog"]);
     assert!(
         code == 0 && told.contains("nothing has changed"),
         "{code} {told}"
@@ -123,29 +120,29 @@ async fn a_poll_that_is_asked_for_is_told_and_a_publisher_who_wants_rest_gets_it
 
     for status in [503, 410] {
         answer.store(status, Ordering::Relaxed);
-        let (code, told) = running.everfeed(&["poll", "blog", "--now"]);
+        let (code, told) = supervised.process.everfeed(&["poll", "blog", "--now"]);
         assert!(
             code == 1 && told.contains(&status.to_string()) && told.contains("the publisher's"),
             "{told}"
         );
         let requests = publisher.requests().len();
-        let (code, told) = running.everfeed(&["poll", "blog"]);
+        let (code, told) = supervised.process.everfeed(&["poll", "blog"]);
         assert!(
             code == 1 && told.contains("not polled") && told.contains("--now"),
             "{told}"
         );
         assert_eq!(publisher.requests().len(), requests, "nothing was asked");
-        let (code, told) = running.everfeed(&["status"]);
+        let (code, told) = supervised.process.everfeed(&["status"]);
         assert!(
             code == 1 && told.contains("failing") && told.contains(&status.to_string()),
             "{told}"
         );
         answer.store(5, Ordering::Relaxed);
-        let (code, told) = running.everfeed(&["poll", "blog", "--now"]);
+        let (code, told) = supervised.process.everfeed(&["poll", "blog", "--now"]);
         assert!(code == 0 && told.contains("blog: "), "{told}");
-        assert_eq!(running.everfeed(&["status"]).0, 0);
+        assert_eq!(supervised.process.everfeed(&["status"]).0, 0);
     }
-    let (code, told) = running.everfeed(&["poll", "other"]);
+    let (code, told) = supervised.process.everfeed(&["poll", "other"]);
     assert!(
         code == 1 && told.contains("no feed `other` is configured"),
         "{told}"
@@ -160,39 +157,38 @@ async fn feeds_that_leave_the_configuration_are_named_with_what_is_kept_of_them(
         feed("one", &publisher.url("/one")),
         feed("two", &publisher.url("/two")),
     );
-    let mut running = Running::start(&format!("{one}{two}"));
-    running.until(&["poll", "one"], "nothing has changed");
-    running.until(&["poll", "two"], "nothing has changed");
-    let (code, told) = running.everfeed(&["check"]);
+    let mut supervised = Supervised::start(&format!("{one}{two}"));
+    supervised.until(&["poll", "one"], "nothing has changed");
+    supervised.until(&["poll", "two"], "nothing has changed");
+    let (code, told) = supervised.process.everfeed(&["check"]);
     assert!(code == 0 && !told.contains("kept"), "{told}");
 
     // `two` gets another name: beside the running process, after a reload, and without a process.
-    let text = running.place.read("everfeed.toml");
+    let text = supervised.process.place.read("everfeed.toml");
     let renamed = text.replace("name = \"two\"", "name = \"zwei\"");
-    running.place.write("everfeed.toml", &renamed);
-    let check = |running: &Running| {
-        let (code, told) = running.everfeed(&["check"]);
+    supervised.process.place.write("everfeed.toml", &renamed);
+    let check = |supervised: &Supervised| {
+        let (code, told) = supervised.process.everfeed(&["check"]);
         assert!(
             code == 0 && told.contains("`two`") && told.contains("3 items are kept"),
             "{told}"
         );
         told
     };
-    assert!(check(&running).contains("`zwei` has its URL"));
-    assert_eq!(running.everfeed(&["reload"]).0, 0);
-    assert!(check(&running).contains("`zwei` has its URL"));
-    let (_, told) = running.everfeed(&["status"]);
+    assert!(check(&supervised).contains("`zwei` has its URL"));
+    assert_eq!(supervised.process.everfeed(&["reload"]).0, 0);
+    assert!(check(&supervised).contains("`zwei` has its URL"));
+    let (_, told) = supervised.process.everfeed(&["status"]);
     assert!(
         told.contains("two: not configured any more; items kept: 3"),
         "{told}"
     );
 
-    running.process.signal(Signal::SIGTERM);
-    assert!(running.process.wait().success());
-    assert!(check(&running).contains("`zwei` has its URL"));
-    assert_eq!(running.everfeed(&["health"]).0, 1);
-    assert_eq!(running.everfeed(&["status"]).0, 1);
-    let (code, told) = running.everfeed(&["poll", "one"]);
+    supervised.process.end().await;
+    assert!(check(&supervised).contains("`zwei` has its URL"));
+    assert_eq!(supervised.process.everfeed(&["health"]).0, 1);
+    assert_eq!(supervised.process.everfeed(&["status"]).0, 1);
+    let (code, told) = supervised.process.everfeed(&["poll", "one"]);
     assert!(
         code == 1 && told.contains("everfeed is not running"),
         "{told}"
@@ -203,14 +199,17 @@ async fn feeds_that_leave_the_configuration_are_named_with_what_is_kept_of_them(
 async fn the_supervisor_is_told_of_the_start_of_every_good_look_and_of_the_stop() {
     let answer = Arc::new(AtomicU16::new(3));
     let publisher = publisher(&answer).await;
-    let running = Running::start_watched(&feed("blog", &publisher.url("/rss")), "600000");
+    let supervised = Supervised::start_watched(&feed("blog", &publisher.url("/rss")), "600000");
     assert_eq!(
-        (running.notice().trim_end(), running.notice().trim_end()),
+        (
+            supervised.notice().trim_end(),
+            supervised.notice().trim_end()
+        ),
         ("WATCHDOG=1", "WATCHDOG=1")
     );
-    running.process.signal(Signal::SIGTERM);
+    supervised.process.signal(Signal::SIGTERM);
     let started = Instant::now();
-    while running.notice().trim_end() != "STOPPING=1" {
+    while supervised.notice().trim_end() != "STOPPING=1" {
         assert!(started.elapsed() < PATIENCE, "the stop is told");
     }
 }

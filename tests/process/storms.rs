@@ -17,9 +17,10 @@ use std::{
 };
 use testkit::{
     client::{ask, get},
-    place::{self, Place, feed},
+    place::{Place, feed},
+    process::{MIB, Process},
     publisher::{Answer, Asked, Publisher, ok, with_headers},
-    wait::{GLANCE, PATIENCE, comes, until},
+    wait::{GLANCE, PATIENCE, until},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -27,84 +28,28 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-const MIB: u64 = 1 << 20;
-
 /// The page that shows that readers are served.
 const NEWEST: &str = "/feeds/blog.json?max=1&order=-modified";
 
-/// The program, run by a shell that may set limits first.
-struct Running {
-    place: Place,
-    process: place::Running,
+/// Starts the program over one feed, by a shell that may set limits first. `limits` are commands of
+/// the shell, `server` and `lines` further lines of the configuration.
+async fn start(url: &str, limits: &str, server: &str, lines: &str) -> Process {
+    let place = Place::free();
+    let server = format!("public_url = \"http://{}\"\n{server}", place.consumers);
+    let rest = format!("cache_bytes = 4194304\n{}", feed("blog", url, lines));
+    place.configure(&server, &rest);
+    let script = format!("set -e; {limits} exec \"$0\" serve --config \"$1\"");
+    let mut program = Command::new("sh");
+    program.args(["-c", &script, EVERFEED]).arg(place.file());
+    let mut process = Process::new(EVERFEED, place, "off");
+    process.start_as(&mut program);
+    process.place.answers(NEWEST, 200).await;
+    process
 }
 
-impl Running {
-    /// Starts it over one feed. `limits` are commands of the shell, `server` and `lines` further
-    /// lines of the configuration.
-    async fn start(url: &str, limits: &str, server: &str, lines: &str) -> Self {
-        let place = Place::free();
-        let server = format!("public_url = \"http://{}\"\n{server}", place.consumers);
-        let rest = format!("cache_bytes = 4194304\n{}", feed("blog", url, lines));
-        place.configure(&server, &rest);
-        let script = format!("set -e; {limits} exec \"$0\" serve --config \"$1\"");
-        let mut program = Command::new("sh");
-        program
-            .args(["-c", &script, EVERFEED])
-            .arg(place.file())
-            .env("RUST_LOG", "off");
-        let process = place.start(&mut program);
-        place.answers(NEWEST, 200).await;
-        Self { place, process }
-    }
-
-    /// The operator's status of the one feed.
-    async fn feed(&self) -> serde_json::Value {
-        get(self.place.operator, "/status").await.json()["feeds"][0].take()
-    }
-
-    /// Bytes of memory that the process had at most, since it started or since
-    /// [`Running::forget_peak`].
-    fn peak_bytes(&self) -> u64 {
-        self.memory_bytes("VmHWM:")
-    }
-
-    /// Bytes of memory by a line of the system's.
-    fn memory_bytes(&self, line: &str) -> u64 {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
-        let line = status
-            .lines()
-            .find_map(|known| known.strip_prefix(line))
-            .unwrap();
-        line.split_whitespace()
-            .next()
-            .unwrap()
-            .parse::<u64>()
-            .unwrap()
-            * 1024
-    }
-
-    /// Bytes of memory that the process has taken. Pages of its program, which the system keeps as
-    /// it likes, are not among them.
-    fn taken_bytes(&self) -> u64 {
-        self.memory_bytes("RssAnon:")
-    }
-
-    /// Waits until the process has given memory back, down to so many bytes. The allocator keeps
-    /// pages for some ten seconds.
-    async fn until_below(&self, bytes: u64) {
-        let is_so = comes(async || self.taken_bytes() <= bytes).await;
-        let left = self.taken_bytes() / MIB;
-        assert!(
-            is_so,
-            "{left} MiB are kept, and not {} at most",
-            bytes / MIB
-        );
-    }
-
-    fn forget_peak(&self) {
-        std::fs::write(format!("/proc/{}/clear_refs", self.process.id()), "5").unwrap();
-    }
+/// The operator's status of the one feed.
+async fn feed_status(process: &Process) -> serde_json::Value {
+    get(process.place.operator, "/status").await.json()["feeds"][0].take()
 }
 
 /// A feed of so many posts with texts of so many bytes.
@@ -146,13 +91,13 @@ async fn answers_that_nobody_reads_fill_no_memory_and_starve_nobody() {
         ANSWERS_MIB * MIB,
         8 * MIB
     );
-    let running = Running::start(&publisher.url("/rss"), "", &server, "").await;
-    running.forget_peak();
-    let (before, taken) = (running.peak_bytes(), running.taken_bytes());
-    let silent = silent_clients(running.place.consumers, CLIENTS).await;
+    let process = start(&publisher.url("/rss"), "", &server, "").await;
+    process.forget_peak();
+    let (before, taken) = (process.peak_bytes(), process.taken_bytes());
+    let silent = silent_clients(process.place.consumers, CLIENTS).await;
     // Another page than all of theirs: it is rendered while they hold what there is.
     let asked = Instant::now();
-    running
+    process
         .place
         .answers("/feeds/blog.atom?since=time:5&max=20&timeout=0", 200)
         .await;
@@ -167,7 +112,7 @@ async fn answers_that_nobody_reads_fill_no_memory_and_starve_nobody() {
             .expect("it is answered")
             .unwrap();
     }
-    let most = running.peak_bytes().saturating_sub(before);
+    let most = process.peak_bytes().saturating_sub(before);
     // A page is rendered from as much that was read of the store, a few at once; each of the
     // clients holds 4 MiB and more otherwise.
     eprintln!(
@@ -177,7 +122,7 @@ async fn answers_that_nobody_reads_fill_no_memory_and_starve_nobody() {
     assert!(most < 120 * MIB, "{} MiB", most / MIB);
     drop(silent);
     // The rendered pages that are kept.
-    running.until_below(taken + 16 * MIB).await;
+    process.until_below(taken + 16 * MIB).await;
 }
 
 #[tokio::test]
@@ -194,30 +139,27 @@ async fn large_documents_at_once_are_all_taken_in() {
             .replace("0.0.0.0", &format!("127.0.0.{}", feed + 2))
     };
     let feeds: String = (1..FEEDS)
-        .map(|feed| {
-            let url = url(feed);
-            place::feed(&format!("f{feed}"), &url, "")
-        })
+        .map(|n| feed(&format!("f{n}"), &url(n), ""))
         .collect();
     let feeds = format!(
         "{feeds}[upstream]\ndocuments_bytes_max = {}\nbody_bytes_max = {}\n",
         10 * MIB,
         10 * MIB
     );
-    let running = Running::start(&url(0), "", "", &feeds).await;
+    let process = start(&url(0), "", "", &feeds).await;
     for feed in 1..FEEDS {
-        running
+        process
             .place
             .answers(&format!("/feeds/f{feed}.json?max=1&order=-modified"), 200)
             .await;
     }
-    let most = running.peak_bytes();
+    let most = process.peak_bytes();
     eprintln!("{FEEDS} documents of 4 MiB at once cost {} MiB", most / MIB);
     // That they are taken in one after the other is checked where it is decided, in
     // `layers/collect`.
     assert!(most < 200 * MIB, "{} MiB", most / MIB);
-    let program = running.memory_bytes("RssFile:");
-    running.until_below(most.saturating_sub(program) / 2).await;
+    let program = process.memory_bytes("RssFile:");
+    process.until_below(most.saturating_sub(program) / 2).await;
 }
 
 #[tokio::test]
@@ -226,15 +168,15 @@ async fn idle_connections_leave_room_for_the_operator_and_for_polls() {
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
     let limits = format!("ulimit -n {FILES};");
     let feed = "poll = { min_secs = 1, max_secs = 1 }";
-    let running = Running::start(&publisher.url("/rss"), &limits, "", feed).await;
+    let process = start(&publisher.url("/rss"), &limits, "", feed).await;
     let mut idle = Vec::new();
     for _ in 0..FILES {
-        idle.push(TcpStream::connect(running.place.consumers).await.unwrap());
+        idle.push(TcpStream::connect(process.place.consumers).await.unwrap());
     }
     let polls = publisher.requests().len();
     let live = timeout(
         PATIENCE,
-        ask(running.place.operator, Method::GET, "/live", &[], ""),
+        ask(process.place.operator, Method::GET, "/live", &[], ""),
     )
     .await
     .unwrap();
@@ -244,7 +186,7 @@ async fn idle_connections_leave_room_for_the_operator_and_for_polls() {
     })
     .await;
     // Whoever asks for nothing is hung up on when others need the place.
-    running.place.answers(NEWEST, 200).await;
+    process.place.answers(NEWEST, 200).await;
     let mut end = Vec::new();
     let first = timeout(PATIENCE, idle[0].read_to_end(&mut end))
         .await
@@ -257,23 +199,23 @@ async fn waiting_requests_leave_connections_to_those_that_are_answered_at_once()
     const FILES: usize = 256;
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
     let limits = format!("ulimit -n {FILES};");
-    let running = Running::start(&publisher.url("/rss"), &limits, "", "").await;
-    let page = get(running.place.consumers, "/feeds/blog.json")
+    let process = start(&publisher.url("/rss"), &limits, "", "").await;
+    let page = get(process.place.consumers, "/feeds/blog.json")
         .await
         .json();
     let cursor = page["last_cursor"].as_str().unwrap();
     let poll = format!(
         "GET /feeds/blog.json?since=cursor:{cursor}&timeout=300 HTTP/1.1\r\nHost: {}\r\n\r\n",
-        running.place.consumers
+        process.place.consumers
     );
     let mut waiting = Vec::new();
     for _ in 0..120 {
-        let mut stream = TcpStream::connect(running.place.consumers).await.unwrap();
+        let mut stream = TcpStream::connect(process.place.consumers).await.unwrap();
         stream.write_all(poll.as_bytes()).await.unwrap();
         waiting.push(stream);
     }
     for _ in 0..5 {
-        running.place.answers(NEWEST, 200).await;
+        process.place.answers(NEWEST, 200).await;
     }
     // Some are held, and the others are told at once that there is no room.
     until("some are told that there is no room", async || {
@@ -287,7 +229,7 @@ async fn waiting_requests_leave_connections_to_those_that_are_answered_at_once()
         false
     })
     .await;
-    let status = get(running.place.operator, "/status").await.json();
+    let status = get(process.place.operator, "/status").await.json();
     assert_ne!(status["waiters"], 0, "some are held");
 }
 
@@ -298,7 +240,7 @@ async fn a_limit_on_the_size_of_files_is_told_and_ends_nothing() {
     const BLOCKS: usize = 6000;
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
     let feed = "poll = { min_secs = 1, max_secs = 1 }";
-    let running = Running::start(
+    let process = start(
         &publisher.url("/rss"),
         &format!("ulimit -f {BLOCKS};"),
         "",
@@ -306,11 +248,11 @@ async fn a_limit_on_the_size_of_files_is_told_and_ends_nothing() {
     )
     .await;
     publisher.says(ok("application/rss+xml", noise(22, 400_000)));
-    let live = async || get(running.place.operator, "/live").await;
+    let live = async || get(process.place.operator, "/live").await;
     until("it is told", async || live().await.status == 503).await;
     let told = live().await.text();
     assert!(told.contains("File too large"), "{told}");
-    running.place.answers(NEWEST, 200).await;
+    process.place.answers(NEWEST, 200).await;
 }
 
 /// Posts of so many letters each that cannot be packed: a store packs what repeats itself.
@@ -331,7 +273,7 @@ fn noise(posts: usize, letters: usize) -> String {
 #[tokio::test]
 async fn an_answer_of_interim_heads_without_end_is_cut() {
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
-    let running = Running::start(
+    let process = start(
         &publisher.url("/rss"),
         "",
         "",
@@ -341,10 +283,10 @@ async fn an_answer_of_interim_heads_without_end_is_cut() {
     let hint = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(100);
     publisher.does(move |_| Answer::Endless(Vec::new(), hint.clone()));
     until("the poll ends", async || {
-        running.feed().await["failures"] != 0
+        feed_status(&process).await["failures"] != 0
     })
     .await;
-    assert_eq!(running.feed().await["fault"]["whose"], "upstream");
+    assert_eq!(feed_status(&process).await["fault"]["whose"], "upstream");
     publisher.says(with_headers(
         200,
         &[("content-type", "application/rss+xml")],
@@ -352,7 +294,7 @@ async fn an_answer_of_interim_heads_without_end_is_cut() {
     ));
     until("it polls on", async || {
         let page = get(
-            running.place.consumers,
+            process.place.consumers,
             "/feeds/blog.json?since=cursor:&timeout=0",
         )
         .await;
@@ -366,10 +308,10 @@ const PROXIES: &str = "trusted_proxies = [\"127.0.0.1/32\"]";
 const HUB: &str = "poll = { min_secs = 1, max_secs = 1 }\n[hub]\ncallbacks_private = true";
 
 /// Asks the hub to subscribe a callback, as a client of this address; tells the status.
-async fn subscribe(running: &Running, client: &str, callback: &str) -> u16 {
+async fn subscribe(process: &Process, client: &str, callback: &str) -> u16 {
     let topic = format!(
         "http://{}/feeds/blog.atom?order=modified",
-        running.place.consumers
+        process.place.consumers
     );
     let form = format!("hub.mode=subscribe&hub.topic={topic}&hub.callback={callback}");
     let headers = [
@@ -379,7 +321,7 @@ async fn subscribe(running: &Running, client: &str, callback: &str) -> u16 {
     let answer = timeout(
         PATIENCE,
         ask(
-            running.place.consumers,
+            process.place.consumers,
             Method::POST,
             "/hub",
             &headers,
@@ -400,9 +342,9 @@ fn confirmed(asked: &Asked) -> Option<Answer> {
 }
 
 /// Waits until the feed has so many active subscriptions.
-async fn until_active(running: &Running, active: u64) {
+async fn until_active(process: &Process, active: u64) {
     until("they are verified", async || {
-        let counts = &running.feed().await["subscribers"];
+        let counts = &feed_status(process).await["subscribers"];
         counts["active"].as_u64().unwrap() >= active
     })
     .await;
@@ -417,7 +359,7 @@ async fn slow_callbacks_on_many_hosts_delay_no_healthy_one() {
     const WELL: usize = 24;
     let hub = format!("{HUB}\ndeliver_secs = 60");
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
-    let running = Running::start(&publisher.url("/rss"), "", PROXIES, &hub).await;
+    let process = start(&publisher.url("/rss"), "", PROXIES, &hub).await;
     let (slow, well) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let counted = (slow.clone(), well.clone());
     let callbacks = Publisher::start_at(Ipv4Addr::UNSPECIFIED.into(), move |asked| {
@@ -433,7 +375,7 @@ async fn slow_callbacks_on_many_hosts_delay_no_healthy_one() {
     let url = |host: String, path: String| callbacks.url(&path).replace("0.0.0.0", &host);
     for n in 0..WELL {
         let callback = url(format!("127.0.1.{}", 2 + n % 12), format!("/well/{n}"));
-        assert_eq!(subscribe(&running, "192.0.2.1", &callback).await, 202);
+        assert_eq!(subscribe(&process, "192.0.2.1", &callback).await, 202);
     }
     for n in 0..SLOW_HOSTS * SLOW_EACH {
         let callback = url(
@@ -441,9 +383,9 @@ async fn slow_callbacks_on_many_hosts_delay_no_healthy_one() {
             format!("/slow/{n}"),
         );
         let client = format!("192.0.2.{}", 10 + n % 10);
-        assert_eq!(subscribe(&running, &client, &callback).await, 202);
+        assert_eq!(subscribe(&process, &client, &callback).await, 202);
     }
-    until_active(&running, (WELL + SLOW_HOSTS * SLOW_EACH) as u64).await;
+    until_active(&process, (WELL + SLOW_HOSTS * SLOW_EACH) as u64).await;
     for posts in [4, 5] {
         let before = well.load(Ordering::Relaxed);
         publisher.says(ok("application/rss+xml", rss("blog", posts, 10)));
@@ -475,7 +417,7 @@ async fn hopeless_requests_to_subscribe_shut_nobody_out_and_ask_nobody_without_e
     const HOPELESS: usize = 2_000;
     const HOSTS: usize = 20;
     let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
-    let running = Arc::new(Running::start(&publisher.url("/rss"), "", PROXIES, HUB).await);
+    let process = Arc::new(start(&publisher.url("/rss"), "", PROXIES, HUB).await);
     let questions = Arc::new(AtomicUsize::new(0));
     let counted = questions.clone();
     let callbacks = Publisher::start_at(Ipv4Addr::UNSPECIFIED.into(), move |asked| {
@@ -489,14 +431,14 @@ async fn hopeless_requests_to_subscribe_shut_nobody_out_and_ask_nobody_without_e
     let base = callbacks.url("/");
     let mut clients = tokio::task::JoinSet::new();
     for client in 0..20 {
-        let (running, base) = (running.clone(), base.clone());
+        let (process, base) = (process.clone(), base.clone());
         clients.spawn(async move {
             let mut refused = 0;
             for n in 0..HOPELESS / 20 {
                 let host =
                     base.replace("0.0.0.0", &format!("127.0.2.{}", 2 + (n + client) % HOSTS));
                 let callback = format!("{host}no/{client}-{n}");
-                let status = subscribe(&running, &format!("198.51.100.{client}"), &callback).await;
+                let status = subscribe(&process, &format!("198.51.100.{client}"), &callback).await;
                 assert!(matches!(status, 202 | 429 | 503), "{status}");
                 refused += usize::from(status != 202);
             }
@@ -507,11 +449,11 @@ async fn hopeless_requests_to_subscribe_shut_nobody_out_and_ask_nobody_without_e
     let began = Instant::now();
     let callback = base.replace("0.0.0.0", "127.0.3.2") + "well";
     assert_eq!(
-        subscribe(&running, "203.0.113.1", &callback).await,
+        subscribe(&process, "203.0.113.1", &callback).await,
         202,
         "a newcomer finds room"
     );
-    until_active(&running, 1).await;
+    until_active(&process, 1).await;
     let asked = questions.load(Ordering::Relaxed);
     eprintln!(
         "{HOPELESS} hopeless requests, {refused} refused: {asked} questions to {HOSTS} hosts; a newcomer was verified in {} ms",
@@ -522,8 +464,8 @@ async fn hopeless_requests_to_subscribe_shut_nobody_out_and_ask_nobody_without_e
         "a dozen to each address at most: {asked}"
     );
     assert!(
-        running.peak_bytes() < 200 * MIB,
+        process.peak_bytes() < 200 * MIB,
         "{} MiB",
-        running.peak_bytes() / MIB
+        process.peak_bytes() / MIB
     );
 }

@@ -4,24 +4,19 @@
 //!
 //! Rows: H-6, H-7, H-8, H-14, H-15, H-22, H-25; POLLING 3.1; DESIGN section 4, "First import".
 
-use crate::house::Mirror;
+use crate::{
+    pipeline::Mirror,
+    polling::{Polling, in_folder},
+};
 use everfeed::{
     app::App,
-    clock::System,
-    feed::{archive::History, order::Order, page::PageQuery, record::FeedNo},
-    ingest::{Context, FeedSpec, ImportSettings, Poller, Upstream},
-    layers::{ClientConfig, Governor, upstream},
-    notify::Notify,
-    store::{
-        redb::{self, Redb},
-        traits::*,
-    },
+    feed::{archive::History, order::Order, page::PageQuery},
+    ingest::ImportSettings,
 };
 use http::Method;
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    num::NonZeroU32,
     ops::Deref,
     path::Path,
     sync::{Arc, Mutex},
@@ -32,11 +27,7 @@ use testkit::{
     publisher::{Answer, Publisher, with_headers},
     wait::{GLANCE, PATIENCE, until},
 };
-use tokio::{
-    task::JoinHandle,
-    time::{sleep, timeout},
-};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{sleep, timeout};
 use url::Url;
 
 /// Documents by path and query; anything else is 404, and nothing at all 410. `{site}` in them is
@@ -89,89 +80,38 @@ impl Deref for Archives {
     }
 }
 
-/// A process, as far as ingest goes.
-struct Process {
-    store: Arc<Redb>,
-    feed: FeedNo,
-    stop: CancellationToken,
-    task: JoinHandle<()>,
+/// Starts to read the archives of a feed, in the store of a folder.
+async fn start(folder: &Path, url: &str, import: ImportSettings) -> Polling {
+    let mut pipeline = in_folder(folder, url).await;
+    pipeline.feed.import = import;
+    pipeline.feed.aliases = vec![Url::parse("https://public.example/rss").unwrap()];
+    Polling::start(pipeline).await
 }
 
-impl Process {
-    async fn start(folder: &Path, url: &str, import: ImportSettings) -> Self {
-        let clock = Arc::new(System);
-        let store = Redb::open(
-            &folder.join("everfeed.redb"),
-            &redb::Config::default(),
-            clock.clone(),
-        );
-        let store = Arc::new(store.unwrap());
-        // Loopback needs no politeness.
-        let many = NonZeroU32::new(1_000_000).unwrap();
-        let client = upstream(&ClientConfig::default(), Governor::new(many, many)).unwrap();
-        let upstream = Upstream::new(
-            client,
-            Url::parse("http://me.example/").unwrap(),
-            clock.clone(),
-        );
-        let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
-        let feed = store.register("blog", "blog").await.unwrap().no;
-        let aliases = vec![Url::parse("https://public.example/rss").unwrap()];
-        let mut spec = FeedSpec::new(feed, "blog", Url::parse(url).unwrap());
-        (spec.import, spec.aliases) = (import, aliases);
-        let poller = Poller::load(context, upstream, vec![spec]).await.unwrap();
-        let stop = CancellationToken::new();
-        let token = stop.clone();
-        let task = tokio::spawn(async move { poller.run(token).await.unwrap() });
-        Self {
-            store,
-            feed,
-            stop,
-            task,
-        }
-    }
-
-    /// Waits until the feed is served and its archives are read.
-    async fn read(&self) -> History {
-        let read = async {
-            loop {
-                let record = self.store.feed(self.feed).await.unwrap();
-                if record.is_ready() && record.completeness.history != History::Running {
-                    return record.completeness.history;
-                }
-                sleep(GLANCE).await;
+/// Waits until the feed is served and its archives are read.
+async fn read(polling: &Polling) -> History {
+    let read = async {
+        loop {
+            let record = polling.store.feed(polling.feed).await.unwrap();
+            if record.is_ready() && record.completeness.history != History::Running {
+                return record.completeness.history;
             }
-        };
-        timeout(PATIENCE, read)
-            .await
-            .expect("archives come to an end")
-    }
+            sleep(GLANCE).await;
+        }
+    };
+    timeout(PATIENCE, read)
+        .await
+        .expect("archives come to an end")
+}
 
-    /// The titles in the order of T.
-    async fn titles(&self) -> Vec<String> {
-        let query = PageQuery::all(self.feed, Order::MODIFIED);
-        let page = self.store.page(query).await.unwrap();
-        page.items
-            .iter()
-            .map(|item| item.entry().unwrap().title.as_ref().unwrap().value.clone())
-            .collect()
-    }
-
-    async fn stop(self) {
-        self.stop.cancel();
-        timeout(PATIENCE, self.task)
-            .await
-            .expect("a stop is bounded")
-            .unwrap();
-        self.store.close().await.unwrap();
-    }
-
-    /// Ends it as a kill would, as far as one process can do that to itself.
-    async fn kill(self) {
-        self.task.abort();
-        drop(self.task.await);
-        drop(self.store);
-    }
+/// The titles in the order of T.
+async fn titles(polling: &Polling) -> Vec<String> {
+    let query = PageQuery::all(polling.feed, Order::MODIFIED);
+    let page = polling.store.page(query).await.unwrap();
+    page.items
+        .iter()
+        .map(|item| item.entry().unwrap().title.as_ref().unwrap().value.clone())
+        .collect()
 }
 
 const AT_ONCE: ImportSettings = ImportSettings {
@@ -226,23 +166,23 @@ fn documents(rows: &[(&str, String)]) -> Documents {
 async fn check(what: &str, rows: &[(&str, String)], requests: &[&str]) {
     let publisher = Archives::start(documents(rows)).await;
     let folder = tempfile::tempdir().unwrap();
-    let process = Process::start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
+    let polling = start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
     assert_eq!(
-        process.read().await,
+        read(&polling).await,
         History::Complete,
         "{what}: {:?}",
         publisher.paths()
     );
     assert_eq!(
-        process.titles().await,
+        titles(&polling).await,
         ["p1", "p2", "p3", "p4", "p5", "p6"],
         "{what}"
     );
     assert_eq!(publisher.paths(), requests, "{what}");
     assert_eq!(
-        process
+        polling
             .store
-            .known(process.feed, vec![])
+            .known(polling.feed, vec![])
             .await
             .unwrap()
             .window
@@ -251,12 +191,12 @@ async fn check(what: &str, rows: &[(&str, String)], requests: &[&str]) {
         2,
         "{what}"
     );
-    let staged = process.store.staged(process.feed).await.unwrap();
+    let staged = polling.store.staged(polling.feed).await.unwrap();
     assert!(
         !staged.waits() && staged.walk.unwrap().is_done(),
         "{what}: only traces are kept"
     );
-    process.stop().await;
+    polling.stop().await;
 }
 
 #[tokio::test]
@@ -459,9 +399,9 @@ async fn a_process_that_is_killed_in_the_middle_goes_on_where_it_was() {
     let publisher = Archives::start(documents(&four())).await;
     let folder = tempfile::tempdir().unwrap();
     publisher.silence(Some("/a2"));
-    let process = Process::start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
+    let polling = start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
     publisher.asked_for("/a2").await;
-    let record = process.store.feed(process.feed).await.unwrap();
+    let record = polling.store.feed(polling.feed).await.unwrap();
     assert_eq!(
         (
             record.is_ready(),
@@ -470,13 +410,13 @@ async fn a_process_that_is_killed_in_the_middle_goes_on_where_it_was() {
         ),
         (false, 0, History::Running)
     );
-    process.kill().await;
+    polling.kill().await;
 
     publisher.silence(None);
     let before = publisher.paths().len();
-    let process = Process::start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
-    assert_eq!(process.read().await, History::Complete);
-    assert_eq!(process.titles().await, ["p1", "p2", "p3", "p4", "p5", "p6"]);
+    let polling = start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
+    assert_eq!(read(&polling).await, History::Complete);
+    assert_eq!(titles(&polling).await, ["p1", "p2", "p3", "p4", "p5", "p6"]);
     let asked = publisher.paths().split_off(before);
     assert!(
         asked.iter().all(|path| path != "/a3"),
@@ -492,7 +432,7 @@ async fn a_process_that_is_killed_in_the_middle_goes_on_where_it_was() {
         1,
         "{asked:?}"
     );
-    process.stop().await;
+    polling.stop().await;
 }
 
 #[tokio::test]
@@ -504,41 +444,41 @@ async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
         serve_after_secs: 1,
         ..AT_ONCE
     };
-    let process = Process::start(folder.path(), &publisher.url("/feed"), import).await;
+    let polling = start(folder.path(), &publisher.url("/feed"), import).await;
     publisher.asked_for("/a2").await;
     let mut mirror = Mirror::default();
     until(
         "the feed is served although its archives are not read",
-        async || process.store.feed(process.feed).await.unwrap().is_ready(),
+        async || polling.store.feed(polling.feed).await.unwrap().is_ready(),
     )
     .await;
     assert_eq!(
-        process
+        polling
             .store
-            .feed(process.feed)
+            .feed(polling.feed)
             .await
             .unwrap()
             .completeness
             .history,
         History::Running
     );
-    mirror.pull(&*process.store, process.feed).await;
+    mirror.pull(&*polling.store, polling.feed).await;
     assert_eq!(mirror.items.len(), 3, "what was read by then");
 
     // The publisher answers again after a restart.
-    process.kill().await;
+    polling.kill().await;
     publisher.silence(None);
-    let process = Process::start(folder.path(), &publisher.url("/feed"), import).await;
-    assert_eq!(process.read().await, History::Complete);
-    mirror.pull(&*process.store, process.feed).await;
-    assert!(mirror.equals(&*process.store, process.feed).await);
+    let polling = start(folder.path(), &publisher.url("/feed"), import).await;
+    assert_eq!(read(&polling).await, History::Complete);
+    mirror.pull(&*polling.store, polling.feed).await;
+    assert!(mirror.equals(&*polling.store, polling.feed).await);
     let late = ["p4", "p5", "p6", "p1", "p2", "p3"];
     assert_eq!(
-        process.titles().await,
+        titles(&polling).await,
         late,
         "what is found late comes after, oldest first"
     );
-    process.stop().await;
+    polling.stop().await;
 }
 
 /// A house of one feed, and what it answers with JSON.

@@ -1,4 +1,4 @@
-//! The whole house over real sockets, byte by byte: framing, lengths, connections, shutdown. What
+//! The whole program over real sockets, byte by byte: framing, lengths, connections, shutdown. What
 //! pages hold is tested where no socket is needed.
 //!
 //! Rows: SF-1, SF-3, SF-16, SF-40, SF-42, SF-45, SF-54; D-11, D-26; DESIGN section 8.
@@ -23,14 +23,14 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-/// A house with one feed of three posts.
-struct House {
+/// The program with one feed of three posts.
+struct Served {
     app: App,
     publisher: Publisher,
     place: Place,
 }
 
-impl House {
+impl Served {
     async fn start() -> Self {
         let place = Place::unbound();
         let publisher = Publisher::start().await;
@@ -41,16 +41,16 @@ impl House {
         );
         let server = "shutdown_secs = 60\npublic_url = \"http://feeds.example\"";
         let app = start(&place, server, &feed).await;
-        let house = Self {
+        let served = Self {
             app,
             publisher,
             place,
         };
         until("the first document is read", async || {
-            house.get("/feeds/blog").await.status == 200
+            served.get("/feeds/blog").await.status == 200
         })
         .await;
-        house
+        served
     }
 
     fn at(&self) -> SocketAddr {
@@ -89,8 +89,8 @@ struct Raw {
 }
 
 impl Line {
-    async fn to(house: &House) -> Self {
-        Self(TcpStream::connect(house.at()).await.unwrap())
+    async fn to(served: &Served) -> Self {
+        Self(TcpStream::connect(served.at()).await.unwrap())
     }
 
     async fn say(&mut self, text: &str) {
@@ -162,8 +162,8 @@ impl Raw {
 
 #[tokio::test]
 async fn every_answer_says_how_long_it_is_and_leaves_the_connection_usable() {
-    let house = House::start().await;
-    let mut line = Line::to(&house).await;
+    let served = Served::start().await;
+    let mut line = Line::to(&served).await;
     for (target, status) in [
         ("/feeds/blog", "HTTP/1.1 200 OK"),
         (
@@ -212,14 +212,14 @@ async fn every_answer_says_how_long_it_is_and_leaves_the_connection_usable() {
 
 #[tokio::test]
 async fn http_2_is_spoken_with_whoever_begins_with_it() {
-    let house = House::start().await;
-    let stream = TcpStream::connect(house.at()).await.unwrap();
+    let served = Served::start().await;
+    let stream = TcpStream::connect(served.at()).await.unwrap();
     let (sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
             .await
             .unwrap();
     let talk = tokio::spawn(connection);
-    let since = house.head().await;
+    let since = served.head().await;
     let get = |target: &str| {
         let request = http::Request::get(format!("http://feeds.example{target}"));
         let answer = sender
@@ -229,7 +229,7 @@ async fn http_2_is_spoken_with_whoever_begins_with_it() {
     };
     // A held request does not keep others waiting on the same connection.
     let mut held = tokio::spawn(get(&format!("/feeds/blog.json?since=cursor:{since}")));
-    house.holds(1).await;
+    served.holds(1).await;
     let (head, body) = get("/feeds/blog.json?max=2").await;
     let body = body.collect().await.unwrap().to_bytes();
     assert_eq!(
@@ -240,7 +240,7 @@ async fn http_2_is_spoken_with_whoever_begins_with_it() {
         (200, &*body.len().to_string())
     );
     assert!(timeout(Duration::from_millis(50), &mut held).await.is_err());
-    house.app.stop().await.unwrap();
+    served.app.stop().await.unwrap();
     let (head, _) = timeout(PATIENCE, held).await.unwrap().unwrap();
     assert_eq!(head.status, 200, "a shutdown answers what is held here too");
     drop(sender);
@@ -249,8 +249,8 @@ async fn http_2_is_spoken_with_whoever_begins_with_it() {
 
 #[tokio::test]
 async fn not_modified_has_no_body_and_no_length_of_one() {
-    let house = House::start().await;
-    let mut line = Line::to(&house).await;
+    let served = Served::start().await;
+    let mut line = Line::to(&served).await;
     let full = line.ask("GET", "/feeds/blog.atom", "").await;
     line.body(full.length()).await;
     let tag = &full.headers["etag"];
@@ -281,27 +281,27 @@ async fn not_modified_has_no_body_and_no_length_of_one() {
 async fn a_long_poll_is_answered_by_the_change_and_by_nothing_before() {
     // SF-3, SF-42: no bytes are sent before there is an answer, so proxies and scripts see one
     // whole response.
-    let house = House::start().await;
-    let since = house.head().await;
-    let mut line = Line::to(&house).await;
+    let served = Served::start().await;
+    let since = served.head().await;
+    let mut line = Line::to(&served).await;
     line.say(&format!(
         "GET /feeds/blog.json?since=cursor:{since} HTTP/1.1\r\nHost: x\r\n\r\n"
     ))
     .await;
-    house.holds(1).await;
+    served.holds(1).await;
     assert!(
         timeout(Duration::from_millis(100), line.0.read_u8())
             .await
             .is_err(),
         "not a byte yet"
     );
-    house.publisher.says(rss(4));
+    served.publisher.says(rss(4));
     let form = format!(
         "hub.mode=publish&hub.url={}",
-        house.publisher.url("/rss.xml")
+        served.publisher.url("/rss.xml")
     );
     let headers = [("content-type", "application/x-www-form-urlencoded")];
-    let hinted = ask(house.at(), Method::POST, "/hub", &headers, &form)
+    let hinted = ask(served.at(), Method::POST, "/hub", &headers, &form)
         .await
         .unwrap();
     assert!((200..300).contains(&hinted.status), "{hinted:?}");
@@ -311,35 +311,35 @@ async fn a_long_poll_is_answered_by_the_change_and_by_nothing_before() {
         (&page["count"], &page["items"][0]["title"]),
         (&1.into(), &"Post 4".into())
     );
-    house.holds(0).await;
+    served.holds(0).await;
 }
 
 #[tokio::test]
 async fn whoever_hangs_up_is_waited_on_no_longer() {
-    let house = House::start().await;
-    let since = house.head().await;
+    let served = Served::start().await;
+    let since = served.head().await;
     let mut lines = Vec::new();
     for _ in 0..20 {
-        let mut line = Line::to(&house).await;
+        let mut line = Line::to(&served).await;
         line.say(&format!(
             "GET /feeds/blog.json?since=cursor:{since} HTTP/1.1\r\nHost: x\r\n\r\n"
         ))
         .await;
         lines.push(line);
     }
-    house.holds(20).await;
+    served.holds(20).await;
     drop(lines);
-    house.holds(0).await;
+    served.holds(0).await;
 }
 
 #[tokio::test]
 async fn a_shutdown_answers_what_is_held_and_ends_in_time() {
     // DESIGN section 8: an empty page, then the end of the connection.
-    let house = House::start().await;
-    let since = house.head().await;
+    let served = Served::start().await;
+    let since = served.head().await;
     let mut lines = Vec::new();
     for _ in 0..5 {
-        let mut line = Line::to(&house).await;
+        let mut line = Line::to(&served).await;
         line.say(&format!(
             "GET /feeds/blog.json?since=cursor:{since} HTTP/1.1\r\nHost: x\r\n\r\n"
         ))
@@ -347,10 +347,10 @@ async fn a_shutdown_answers_what_is_held_and_ends_in_time() {
         lines.push(line);
     }
     // One that asks for nothing must not delay the end either.
-    let idle = Line::to(&house).await;
-    house.holds(5).await;
-    let (address, started) = (house.at(), Instant::now());
-    house.app.stop().await.unwrap();
+    let idle = Line::to(&served).await;
+    served.holds(5).await;
+    let (address, started) = (served.at(), Instant::now());
+    served.app.stop().await.unwrap();
     assert!(
         started.elapsed() < Duration::from_secs(30),
         "{:?}",
@@ -375,14 +375,14 @@ async fn a_shutdown_answers_what_is_held_and_ends_in_time() {
 
 #[tokio::test]
 async fn what_is_no_http_harms_nobody() {
-    let house = House::start().await;
+    let served = Served::start().await;
     for garbage in [
         "\u{16}\u{3}\u{1}\r\n\r\n",
         "GET\r\n\r\n",
         "GET /feeds HTTP/9.9\r\n\r\n",
         "GET /fe eds HTTP/1.1\r\n\r\n",
     ] {
-        let mut line = Line::to(&house).await;
+        let mut line = Line::to(&served).await;
         line.say(garbage).await;
         let mut rest = Vec::new();
         let _ = timeout(PATIENCE, line.0.read_to_end(&mut rest))
@@ -394,19 +394,19 @@ async fn what_is_no_http_harms_nobody() {
         assert!(refused, "{}", String::from_utf8_lossy(&rest));
     }
     let long = format!("/feeds/blog.json?since=cursor:{}", "9".repeat(60_000));
-    let mut line = Line::to(&house).await;
+    let mut line = Line::to(&served).await;
     assert_eq!(
         line.ask("GET", &long, "").await.status,
         "HTTP/1.1 414 URI Too Long"
     );
-    assert_eq!(house.get("/feeds/blog.json").await.status, 200);
+    assert_eq!(served.get("/feeds/blog.json").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_store_is_away_feeds_are_listed_and_pulls_say_whose_fault_it_is() {
-    let house = House::start().await;
+    let served = Served::start().await;
     let status = async || {
-        let answer = ask(house.app.admin_address(), Method::GET, "/status", &[], "")
+        let answer = ask(served.app.admin_address(), Method::GET, "/status", &[], "")
             .await
             .unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -417,7 +417,7 @@ async fn while_the_store_is_away_feeds_are_listed_and_pulls_say_whose_fault_it_i
         (&before["feeds"][0]["items"], &before["store"]["fault"]),
         (&3.into(), &Value::Null)
     );
-    let store = house.place.path("everfeed.redb");
+    let store = served.place.path("everfeed.redb");
     std::fs::OpenOptions::new()
         .write(true)
         .open(&store)
@@ -429,7 +429,7 @@ async fn while_the_store_is_away_feeds_are_listed_and_pulls_say_whose_fault_it_i
     let away = async {
         loop {
             asked += 1;
-            let answer = house
+            let answer = served
                 .get(&format!("/feeds/blog.json?since=time:{asked}"))
                 .await;
             if answer.status != 200 {

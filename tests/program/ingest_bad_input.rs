@@ -1,7 +1,7 @@
 //! Bad answers of publishers, over real sockets: the store stays as it was, the poll state says
 //! whose fault it is, and the next good document goes on as before.
 
-use crate::house::{House, Mirror};
+use crate::pipeline::{Mirror, Pipeline};
 use everfeed::{feed::schedule::Whose, ingest::polls::PollSaving, layers::ClientConfig};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
@@ -37,23 +37,26 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 /// Serves a good document, then the bad answer twice, then a good one with one more item.
 async fn check(bad: impl Fn(&Publisher) -> Answer, whose: Whose, expect: &str) {
     let publisher = Publisher::start().await;
-    let mut house = House::new("blog", &publisher.url("/rss"), &limits()).await;
+    let mut pipeline = Pipeline::new("blog", &publisher.url("/rss"), &limits()).await;
     let mut mirror = Mirror::default();
-    let no = house.feed.no;
+    let no = pipeline.feed.no;
 
     publisher.says(with_headers(
         200,
         &[("etag", "\"1\""), ("content-type", RSS)],
         document(2).as_bytes(),
     ));
-    assert!(house.poll().await.saving == PollSaving::Committed);
-    mirror.pull(&*house.store, no).await;
-    let (good, record) = (house.state.clone(), house.store.feed(no).await.unwrap());
+    assert!(pipeline.poll().await.saving == PollSaving::Committed);
+    mirror.pull(&*pipeline.store, no).await;
+    let (good, record) = (
+        pipeline.state.clone(),
+        pipeline.store.feed(no).await.unwrap(),
+    );
     assert_eq!((record.items.total, record.is_ready()), (2, true));
 
     publisher.says(bad(&publisher));
     for failures in 1..=2 {
-        let polled = house.poll().await;
+        let polled = pipeline.poll().await;
         // Words of the publisher to be left alone: 429 comes with `Retry-After`.
         let saving = match expect {
             "429" | "410" => PollSaving::AtOnce,
@@ -92,30 +95,30 @@ async fn check(bad: impl Fn(&Publisher) -> Answer, whose: Whose, expect: &str) {
         );
         assert!(state.timetable.next_at > state.timetable.polled_at.unwrap());
         assert_eq!(
-            house.store.feed(no).await.unwrap(),
+            pipeline.store.feed(no).await.unwrap(),
             record,
             "the store is as it was"
         );
-        assert_eq!(mirror.pull(&*house.store, no).await, []);
+        assert_eq!(mirror.pull(&*pipeline.store, no).await, []);
     }
-    let first_failure = house.state.health.fault.clone().unwrap().since;
+    let first_failure = pipeline.state.health.fault.clone().unwrap().since;
     assert!(
-        first_failure < house.state.timetable.polled_at.unwrap(),
+        first_failure < pipeline.state.timetable.polled_at.unwrap(),
         "since the first of the run"
     );
 
     publisher.says(ok(RSS, document(3).as_bytes()));
-    assert!(house.poll().await.saving == PollSaving::Committed);
+    assert!(pipeline.poll().await.saving == PollSaving::Committed);
     assert_eq!(
         (
-            house.state.health.fault.clone(),
-            house.state.health.failures
+            pipeline.state.health.fault.clone(),
+            pipeline.state.health.failures
         ),
         (None, 0)
     );
-    let news = mirror.pull(&*house.store, no).await;
+    let news = mirror.pull(&*pipeline.store, no).await;
     assert_eq!(news.len(), 1);
-    assert!(mirror.equals(&*house.store, no).await);
+    assert!(mirror.equals(&*pipeline.store, no).await);
     assert!(
         publisher
             .requests()
@@ -276,23 +279,30 @@ async fn what_is_not_http() {
 #[tokio::test]
 async fn a_304_to_an_unconditional_request() {
     let publisher = Publisher::start().await;
-    let mut house = House::new("blog", &publisher.url("/rss"), &limits()).await;
+    let mut pipeline = Pipeline::new("blog", &publisher.url("/rss"), &limits()).await;
     publisher.says(with_headers(304, &[], b""));
-    house.poll().await;
-    let fault = house.state.health.fault.clone().unwrap();
+    pipeline.poll().await;
+    let fault = pipeline.state.health.fault.clone().unwrap();
     assert_eq!(
         (fault.kind.whose(), fault.kind.to_string().as_str()),
         (Whose::Upstream, "the answer was not valid HTTP")
     );
-    assert!(!house.store.feed(house.feed.no).await.unwrap().is_ready());
+    assert!(
+        !pipeline
+            .store
+            .feed(pipeline.feed.no)
+            .await
+            .unwrap()
+            .is_ready()
+    );
 }
 
 #[tokio::test]
 async fn a_host_that_does_not_answer() {
     let gone = Publisher::start().await.url("/rss");
-    let mut house = House::new("blog", &gone, &limits()).await;
-    house.poll().await;
-    let fault = house.state.health.fault.clone().unwrap();
+    let mut pipeline = Pipeline::new("blog", &gone, &limits()).await;
+    pipeline.poll().await;
+    let fault = pipeline.state.health.fault.clone().unwrap();
     assert_eq!(
         (fault.kind.whose(), fault.kind.to_string().as_str()),
         (
@@ -300,9 +310,9 @@ async fn a_host_that_does_not_answer() {
             "the connection was refused: nothing listens there"
         )
     );
-    let mut house = House::new("blog", "http://no-such-host.invalid/rss", &limits()).await;
-    house.poll().await;
-    let fault = house.state.health.fault.clone().unwrap();
+    let mut pipeline = Pipeline::new("blog", "http://no-such-host.invalid/rss", &limits()).await;
+    pipeline.poll().await;
+    let fault = pipeline.state.health.fault.clone().unwrap();
     assert_eq!(
         (fault.kind.whose(), fault.kind.to_string().as_str()),
         (Whose::Upstream, "the host name does not exist")
@@ -313,24 +323,36 @@ async fn a_host_that_does_not_answer() {
 async fn a_document_that_merely_ends_early_gives_its_whole_entries() {
     // DESIGN section 4: what the length does not betray counts up to the cut.
     let publisher = Publisher::start().await;
-    let mut house = House::new("blog", &publisher.url("/rss"), &limits()).await;
+    let mut pipeline = Pipeline::new("blog", &publisher.url("/rss"), &limits()).await;
     let whole = document(3);
     let cut = whole.find("<title>post 1</title>").unwrap() + 12;
     publisher.says(ok(RSS, &whole.as_bytes()[..cut]));
-    house.poll().await;
-    assert_eq!(house.state.health.fault, None);
-    let remark = house.state.document.remark.clone().unwrap();
+    pipeline.poll().await;
+    assert_eq!(pipeline.state.health.fault, None);
+    let remark = pipeline.state.document.remark.clone().unwrap();
     assert!(remark.contains("ends early"), "{remark}");
     assert_eq!(
-        house.store.feed(house.feed.no).await.unwrap().items.total,
+        pipeline
+            .store
+            .feed(pipeline.feed.no)
+            .await
+            .unwrap()
+            .items
+            .total,
         2
     );
     publisher.says(ok(RSS, whole.as_bytes()));
-    house.poll().await;
+    pipeline.poll().await;
     assert_eq!(
         (
-            house.state.document.remark.clone(),
-            house.store.feed(house.feed.no).await.unwrap().items.total
+            pipeline.state.document.remark.clone(),
+            pipeline
+                .store
+                .feed(pipeline.feed.no)
+                .await
+                .unwrap()
+                .items
+                .total
         ),
         (None, 3)
     );

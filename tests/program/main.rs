@@ -28,5 +28,8 @@ mod render_well_formed;
 mod sidecar;
 mod store_files;
 
-#[path = "../support/house.rs"]
-mod house;
+#[path = "../support/pipeline.rs"]
+mod pipeline;
+
+#[path = "../support/polling.rs"]
+mod polling;

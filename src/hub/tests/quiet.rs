@@ -323,7 +323,9 @@ async fn who_asks_for_it_is_warned_before_the_lease_ends_and_told_at_its_end() {
     }
     // It was not heard: again in half of what is left.
     rig.net.willing();
-    rig.wait(1_810).await;
+    rig.wait(1_770).await;
+    assert_eq!(rig.net.taken().len(), 0);
+    rig.wait(40).await;
     assert_eq!(rig.net.taken().len(), 1);
     rig.wait(1_700).await;
     assert_eq!(rig.net.taken().len(), 0, "it was heard");

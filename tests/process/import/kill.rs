@@ -6,60 +6,39 @@ use crate::EVERFEED;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde_json::Value;
 use std::{collections::BTreeSet, time::Duration};
-use testkit::{
-    place::{Place, Running},
-    publisher::Publisher,
-    wait::until,
-};
+use testkit::{place::Place, process::Process, publisher::Publisher, wait::until};
 use tokio::time::sleep;
 
-struct Process {
-    place: Place,
-    running: Running,
+/// A process that reads the archives of this publisher.
+fn importing(publisher: &Publisher) -> Process {
+    let place = Place::free();
+    let feed = format!(
+        "[[feed]]\nname = \"blog\"\nid_namespace = \"blog\"\nurl = \"{}\"\n\
+         import = {{ serve_after_secs = 3600, page_gap_secs = 0 }}\n",
+        publisher.url("/feed")
+    );
+    let server = format!("public_url = \"http://{}\"", place.consumers);
+    place.configure(&server, &feed);
+    let mut process = Process::new(EVERFEED, place, "warn");
+    process.start();
+    process
 }
 
-impl Process {
-    fn start(publisher: &Publisher) -> Self {
-        let place = Place::free();
-        let feed = format!(
-            "[[feed]]\nname = \"blog\"\nid_namespace = \"blog\"\nurl = \"{}\"\n\
-             import = {{ serve_after_secs = 3600, page_gap_secs = 0 }}\n",
-            publisher.url("/feed")
-        );
-        place.configure(
-            &format!("public_url = \"http://{}\"", place.consumers),
-            &feed,
-        );
-        let running = serve(&place);
-        Self { place, running }
-    }
-
-    /// SIGKILL, at once, and a new life.
-    fn kill_and_start(&mut self) {
-        self.running.kill();
-        self.running = serve(&self.place);
-    }
-
-    /// Every item in the order of T, when the feed is served: id, title and content of each.
-    async fn items(&self) -> Vec<[String; 3]> {
-        let target = "/feeds/blog.json?order=modified&max=1000";
-        self.place.answers(target, 200).await;
-        let page = self.place.ask(target).await.unwrap().json();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let item = |item: &Value| {
-            let object = &item["object"];
-            [
-                text(&object["id"]),
-                text(&object["displayName"]),
-                text(&object["content"]),
-            ]
-        };
-        page["items"].as_array().unwrap().iter().map(item).collect()
-    }
-}
-
-fn serve(place: &Place) -> Running {
-    place.start(place.command(EVERFEED, &["serve"]).env("RUST_LOG", "warn"))
+/// Every item in the order of T, when the feed is served: id, title and content of each.
+async fn items(place: &Place) -> Vec<[String; 3]> {
+    let target = "/feeds/blog.json?order=modified&max=1000";
+    place.answers(target, 200).await;
+    let page = place.ask(target).await.unwrap().json();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let item = |item: &Value| {
+        let object = &item["object"];
+        [
+            text(&object["id"]),
+            text(&object["displayName"]),
+            text(&object["content"]),
+        ]
+    };
+    page["items"].as_array().unwrap().iter().map(item).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,7 +54,7 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
         pause: Duration::from_millis(400),
     };
     let (calm, rough) = (start(past).await, start(past).await);
-    let (undisturbed, mut killed) = (Process::start(&calm), Process::start(&rough));
+    let (undisturbed, mut killed) = (importing(&calm), importing(&rough));
     let mut kills = 0;
     // Around every other document, the live one first, and around the commit of them all.
     for documents in [1, 2, 4, 5, 7, 8, 8] {
@@ -86,10 +65,11 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
         // Every other time the publisher is still thinking.
         let most = if kills % 2 == 0 { 300 } else { 1200 };
         sleep(Duration::from_millis(chance.random_range(0..most))).await;
-        killed.kill_and_start();
+        killed.kill();
+        killed.start();
         kills += 1;
     }
-    let (expect, found) = (undisturbed.items().await, killed.items().await);
+    let (expect, found) = (items(&undisturbed.place).await, items(&killed.place).await);
     assert_eq!(expect.len(), past.total());
     let titles: Vec<String> = expect.iter().map(|[_, title, _]| title.clone()).collect();
     let oldest_first: Vec<String> = (0..past.total())

@@ -1,7 +1,7 @@
 //! A consumer that follows the protocol by long poll, whatever happens to the other side, and the
 //! mirror it keeps.
 
-use super::process::Process;
+use super::rig::Rig;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -91,11 +91,11 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
-    pub(crate) fn start(process: &Process, name: &str) -> Self {
+    pub(crate) fn start(rig: &Rig, name: &str) -> Self {
         let mirror = Arc::new(Mutex::new(Mirror::default()));
         let url = format!(
             "{}/feeds/{name}.json?order=modified&timeout=2&since=cursor%3A",
-            process.reader.base
+            rig.reader.base
         );
         let held = mirror.clone();
         let task = tokio::spawn(async move {

@@ -4,9 +4,7 @@
 //! `EVERFEED_DATABASE_KILLS=100 cargo test --test process kill::database -- --nocapture` runs it
 //! longer.
 
-use super::{
-    blogs::Blogs, consumer::Consumer, number, process::Process, settled, subscriber::Subscriber,
-};
+use super::{blogs::Blogs, consumer::Consumer, number, rig::Rig, settled, subscriber::Subscriber};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use std::{
     sync::{
@@ -31,60 +29,57 @@ async fn nothing_is_lost_in_a_database_whichever_of_the_two_is_killed() {
         .unwrap();
     let blogs = Arc::new(Blogs::start(FEEDS, seed).await);
     let subscriber = Arc::new(Subscriber::start().await);
-    let mut process = Process::with_store(&blogs, Some(&server.url()));
-    process.start().await;
+    let mut rig = Rig::with_store(&blogs, Some(&server.url()));
+    rig.start().await;
     let consumers: Vec<_> = blogs
         .names()
-        .map(|name| Consumer::start(&process, name))
+        .map(|name| Consumer::start(&rig, name))
         .collect();
     for name in blogs.names() {
-        process
-            .reader
-            .subscribe(name, &subscriber.callback(name))
-            .await;
+        rig.reader.subscribe(name, &subscriber.callback(name)).await;
     }
     for kill in 0..kills {
         let run = Duration::from_millis(chance.random_range(50..2500));
         tokio::time::sleep(run).await;
         match kill % 3 {
             0 => {
-                process.kill();
-                process.start().await;
+                rig.process.kill();
+                rig.start().await;
             }
-            1 => server = killed_and_served(server, &process).await,
+            1 => server = killed_and_served(server, &rig).await,
             _ => {
-                process.kill();
-                copy_away_and_back(&server, &process);
-                process.start().await;
+                rig.process.kill();
+                copy_away_and_back(&server, &rig);
+                rig.start().await;
             }
         }
     }
-    let figures = settled(&blogs, consumers, &subscriber, &process).await;
-    process.stop().await;
+    let figures = settled(&blogs, consumers, &subscriber, &rig).await;
+    rig.process.end().await;
     figures.print(&format!("{kills} kills"));
     let running = server.ask("SELECT number FROM meta WHERE name = 'running'");
     assert_eq!(running, "0", "it was closed in the end");
 }
 
 /// Copies the store to a file, and from there to an empty database.
-fn copy_away_and_back(server: &PostgresServer, process: &Process) {
+fn copy_away_and_back(server: &PostgresServer, rig: &Rig) {
     let url = server.url();
-    process.copy_store(&url, "other.redb");
+    rig.copy_store(&url, "other.redb");
     server.ask("DROP SCHEMA public CASCADE");
     server.ask("CREATE SCHEMA public");
-    process.copy_store("other.redb", &url);
+    rig.copy_store("other.redb", &url);
     for suffix in ["", ".made", ".mark", ".removed"] {
-        process.remove_file(&format!("other.redb{suffix}"));
+        rig.remove_file(&format!("other.redb{suffix}"));
     }
 }
 
 /// Kills the database, and starts it again when consumers were told.
-async fn killed_and_served(mut server: PostgresServer, process: &Process) -> PostgresServer {
+async fn killed_and_served(mut server: PostgresServer, rig: &Rig) -> PostgresServer {
     server.end();
     let secs = AtomicU64::new(0);
     let fresh = async || {
         let secs = secs.fetch_add(1, Ordering::Relaxed);
-        process.reader.fresh_answer("blog-0", secs).await
+        rig.reader.fresh_answer("blog-0", secs).await
     };
     until("consumers are told to come again", async || {
         let answer = fresh().await;

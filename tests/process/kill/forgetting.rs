@@ -129,7 +129,7 @@ async fn check(folder: &Path, when: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_forgotten_is_whole_or_gone_whenever_it_is_killed() {
-    let kills = u32::try_from(number("EVERFEED_KILLS", 50))
+    let kills = u32::try_from(number("EVERFEED_KILLS", 30))
         .unwrap()
         .min(1000);
     let prepared = prepared().await;

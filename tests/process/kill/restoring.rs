@@ -1,7 +1,7 @@
 //! Restores between kills: each mirror ends with what the store holds, and with nothing that only
 //! the lost time knew.
 
-use super::{SETTLE, blogs::Blogs, consumer::Consumer, number, process::Process};
+use super::{SETTLE, blogs::Blogs, consumer::Consumer, number, rig::Rig};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use std::{
     sync::Arc,
@@ -18,11 +18,11 @@ async fn mirrors_equal_a_store_that_was_restored_between_kills() {
     println!("restoring {restores} times, EVERFEED_SEED={seed}");
     let mut chance = StdRng::seed_from_u64(seed);
     let blogs = Arc::new(Blogs::start(FEEDS, seed).await);
-    let mut process = Process::new(&blogs);
-    process.start().await;
+    let mut rig = Rig::new(&blogs);
+    rig.start().await;
     let consumers: Vec<_> = blogs
         .names()
-        .map(|name| (name, Consumer::start(&process, name)))
+        .map(|name| (name, Consumer::start(&rig, name)))
         .collect();
     let mut pause = async |range: std::ops::Range<u64>| {
         let millis = chance.random_range(range);
@@ -31,33 +31,33 @@ async fn mirrors_equal_a_store_that_was_restored_between_kills() {
     };
     for _ in 0..restores {
         pause(1000..3000).await;
-        process.back_up("backup.redb");
+        rig.back_up("backup.redb");
         // Mirrors learn what the backup does not know.
         pause(1000..3000).await;
-        process.kill();
-        process.start().await;
+        rig.process.kill();
+        rig.start().await;
         pause(500..5000).await;
-        process.kill();
+        rig.process.kill();
         let after = Duration::from_millis(pause(0..200).await);
-        process.restore("backup.redb", after).await;
-        process.start().await;
+        rig.restore("backup.redb", after).await;
+        rig.start().await;
     }
     pause(4000..5000).await;
     blogs.rest();
     let mut anew = 0;
     for (name, consumer) in consumers {
         let begun = Instant::now();
-        let mut store = process.reader.walk(name).await;
+        let mut store = rig.reader.walk(name).await;
         // The document holds what is not lost for ever.
         while consumer.now() != store && begun.elapsed() < SETTLE {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            store = process.reader.walk(name).await;
+            store = rig.reader.walk(name).await;
         }
         let mirror = consumer.settled(&store.contents(), SETTLE).await;
         assert_eq!(mirror, store, "{name}: the mirror equals the store");
         anew += mirror.anew;
     }
-    process.stop().await;
+    rig.process.end().await;
     println!("{restores} restores: mirrors were read anew {anew} times");
     assert!(anew > 0, "something was lost");
 }

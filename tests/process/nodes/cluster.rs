@@ -2,21 +2,15 @@
 
 use super::proxy::DatabaseProxy;
 use crate::{EVERFEED, kill::reader::Reader};
-use nix::sys::signal::Signal;
 use std::{
     net::Ipv4Addr,
-    process::ExitStatus,
+    ops::{Deref, DerefMut},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU8, Ordering},
     },
-    time::Duration,
 };
-use testkit::{
-    place::{Place, Running},
-    postgres::PostgresServer,
-    wait::{PATIENCE, until},
-};
+use testkit::{place::Place, postgres::PostgresServer, process::Process, wait::until};
 use tokio::task::spawn_blocking;
 
 /// Times that tables are tried to be changed.
@@ -36,10 +30,9 @@ pub(crate) struct Cluster {
 
 /// One of them.
 pub(crate) struct Node {
-    pub(crate) place: Place,
+    process: Process,
     pub(crate) proxy: DatabaseProxy,
     pub(crate) reader: Reader,
-    running: Option<Running>,
 }
 
 impl Cluster {
@@ -70,8 +63,7 @@ impl Cluster {
     /// Waits until all are ready.
     pub(crate) async fn ready(&self) {
         for node in &self.nodes {
-            let is_ready = async || node.place.is_ready().await;
-            node.place.until("it is ready", is_ready).await;
+            node.ready().await;
         }
     }
 
@@ -111,9 +103,7 @@ impl Cluster {
     /// Ends all in order, one after the other.
     pub(crate) async fn stop(mut self) {
         for node in &mut self.nodes {
-            node.signal(Signal::SIGTERM);
-            let status = node.until_ended().await;
-            assert!(status.success(), "{status}: {}", node.place.read("log"));
+            node.end().await;
         }
     }
 
@@ -138,48 +128,26 @@ impl Node {
         let rest = format!("{lines}\n[upstream]\ncontact_url = \"http://node-{no}.example/\"\n");
         let text = place.database_text(&proxy.url(), &server, &rest);
         place.write("everfeed.toml", &text);
+        let level = std::env::var("EVERFEED_NODE_LOG").unwrap_or_else(|_| "warn".into());
         Self {
             reader: Reader::new(place.consumers, PUBLIC_URL),
-            place,
+            process: Process::new(EVERFEED, place, &level),
             proxy,
-            running: None,
         }
     }
+}
 
-    /// Starts its process, and does not wait for it.
-    pub(crate) fn start(&mut self) {
-        let mut serve = self.place.command(EVERFEED, &["serve"]);
-        let level = std::env::var("EVERFEED_NODE_LOG").unwrap_or_else(|_| "warn".into());
-        self.running = Some(self.place.start(serve.env("RUST_LOG", level)));
+impl Deref for Node {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
     }
+}
 
-    /// SIGKILL, at once.
-    pub(crate) fn kill(&mut self) {
-        self.running.take().expect("it runs").kill();
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        self.running.as_ref().expect("it runs").signal(signal);
-    }
-
-    /// The end of its process, once it has ended by itself.
-    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
-        let ended = self.running.as_mut()?.ended()?;
-        self.running = None;
-        Some(ended)
-    }
-
-    pub(crate) async fn until_ended(&mut self) -> ExitStatus {
-        let ended = async {
-            loop {
-                if let Some(status) = self.ended() {
-                    return status;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        let ended = tokio::time::timeout(PATIENCE, ended).await;
-        ended.expect("it ends")
+impl DerefMut for Node {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
     }
 }
 

@@ -114,7 +114,8 @@ impl Campaign {
             .iter()
             .any(|(_, cure)| *cure == Cure::ServeDatabase);
         let Some(node) = self.whole_node(worker) else {
-            // Some end by themselves while the database is away.
+            // A database that is away lets nodes end by themselves, beside the one that a fault may
+            // hurt: then all can be hurt, and there is nothing to break until one is healed.
             return;
         };
         let mut fault = match self.chance.random_range(0..20) {

@@ -102,7 +102,9 @@ impl Shared {
 impl State {
     fn change(&mut self) {
         self.version += 1;
-        // A number behind the last word names a post; elsewhere it may be a counter, which is told late.
+        // Every change is to be told with the next poll. A number in the middle of a title may be a
+        // count of comments, and a change of it alone is held back for a day
+        // (`counts_in_titles_are_no_edits` in `feed`). Behind the last word it names a post.
         let title = Some(format!("a post & its version {}", self.version));
         let live = self.some(|title| title.is_some());
         let gone = self.some(|title| title.is_none());

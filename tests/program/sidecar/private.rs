@@ -22,11 +22,14 @@ async fn behind(site: &str) -> Sidecar {
             });
             let target = other.map_or(target, str::to_owned);
             let rss = format!("{BEFORE}{AFTER}");
+            let is_form = |line: &str| matches!(line.strip_prefix("content-length: "), Some(length) if length != "0");
+            let has_form = lower.lines().any(is_form);
             let (media, body) = match target.as_str() {
                 target if target.contains("feed.xml") => ("text/xml; charset=UTF-8", rss.as_str()),
                 "/other.rss" => ("application/rss+xml", rss.as_str()),
                 "/?feed=rss2" | "/open.xml" | "/open.xml?x=1" | "/" => ("text/html", rss.as_str()),
                 "/other" => ("text/xml", rss.as_str()),
+                "/form" if has_form => ("text/html", rss.as_str()),
                 "/old.txt" => ("text/plain", rss.as_str()),
                 "/old.bin" => ("application/octet-stream", rss.as_str()),
                 "/old.html" => ("text/html", rss.as_str()),
@@ -235,6 +238,27 @@ async fn a_private_feed_of_an_open_site_is_as_private() {
         ("/photo.png", "200"),
     ] {
         assert_eq!(&get(&sidecar, page, "").await[9..12], status, "{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_in_the_body_of_a_request_for_an_open_feed_gets_no_private_one() {
+    // Nothing of the open feed has been read, so that its origin answers.
+    let site = "feeds = [\"/feed.xml\", \"/form\"]\n[[feed]]\nname = \"site-feed-xml\"\n\
+                access = \"private\"\nurl = \"ORIGIN/feed.xml\"";
+    let sidecar = behind(site).await;
+    for (form, status, part) in [("", "200", "a page"), ("feed=rss2", "403", "`feeds`")] {
+        let length = form.len();
+        let request = format!(
+            "GET /form HTTP/1.1\r\nHost: blog.example\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{form}"
+        );
+        let got = sidecar.exchange(request).await;
+        assert_eq!(&got[9..12], status, "{form:?}: {got}");
+        assert!(
+            got.contains(part) && !got.contains("One"),
+            "{form:?}: {got}"
+        );
     }
 }
 

@@ -5,7 +5,6 @@ use crate::EVERFEED;
 use std::{
     fs,
     net::SocketAddr,
-    os::unix::process::CommandExt as _,
     path::Path,
     process::{Command, Output, Stdio},
     time::Instant,
@@ -121,7 +120,7 @@ fn an_old_blog_of_nginx_has_its_feed_and_a_hub_as_the_book_prints_it() {
     let started = example.run(&nginx);
     assert!(started.status.success(), "{started:?}");
     let mut command = example.command(&serve);
-    example.serving = Some(example.place.start(command.process_group(0)));
+    example.serving = Some(example.place.start_group("log", &mut command));
 
     let old = example.until(
         &ask,

@@ -7,11 +7,7 @@ use super::{
 };
 use crate::EVERFEED;
 use std::{
-    fs,
-    net::SocketAddr,
-    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
-    path::Path,
-    process::Command,
+    fs, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::Path, process::Command,
     time::Instant,
 };
 use testkit::{
@@ -99,7 +95,7 @@ impl Files {
     fn check(&self, server: &WebServer, prepare: impl FnOnce(&mut Command)) {
         let mut web = server.program_alone();
         prepare(&mut web);
-        let _web = self.place.start_logging("web.log", web.process_group(0));
+        let _web = self.place.start_group("web.log", &mut web);
         self.until("/kettle.html", &[" 200", "A page of the blog"]);
 
         let ours = fs::read_to_string(Path::new(ROOT).join("deploy/behind/everfeed.toml")).unwrap();
@@ -116,7 +112,7 @@ impl Files {
         everfeed
             .args(["serve", "--config", "behind.toml"])
             .current_dir(self.place.folder());
-        let _everfeed = self.place.start(everfeed.process_group(0));
+        let _everfeed = self.place.start(&mut everfeed);
 
         let hub = format!("{public}/smart/hub");
         self.until("/rss.xml", &[" 200", "The kettle", &hub]);

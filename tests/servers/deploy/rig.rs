@@ -4,14 +4,9 @@
 use super::servers::WebServer;
 use everfeed::{app::App, config::Config};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use nix::{
-    sys::signal::{Signal, killpg},
-    unistd::Pid,
-};
 use std::{
     fs,
     net::SocketAddr,
-    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -19,7 +14,7 @@ use std::{
 };
 use testkit::{
     client::{Answer, get},
-    place::free_address,
+    place::{Running, free_address},
     publisher::{Publisher, ok},
     wait::{GLANCE, PATIENCE, comes},
 };
@@ -68,17 +63,6 @@ fn deployed(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("deploy/behind")
         .join(name)
-}
-
-/// A web server that runs; it and its processes are ended when it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let group = Pid::from_raw(i32::try_from(self.0.id()).unwrap());
-        let _ = killpg(group, Signal::SIGKILL);
-        let _ = self.0.wait();
-    }
 }
 
 /// A blog whose posts are numbered.
@@ -132,14 +116,7 @@ impl Deployment {
         let pair = rcgen::generate_simple_self_signed([HOST.to_owned()]).unwrap();
         place.write("fullchain.pem", &pair.cert.pem());
         place.write("privkey.pem", &pair.signing_key.serialize_pem());
-        let log = fs::File::create(place.folder().join("output")).unwrap();
-        let mut command = server.command(&place);
-        command
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log);
-        let running = Running(command.spawn().unwrap());
+        let running = place.own.start_group("output", &mut server.command(&place));
         let mut deployment = Self {
             posts,
             blog,
@@ -157,7 +134,7 @@ impl Deployment {
             .await
             .is_err()
         {
-            let ended = self.running.0.try_wait().unwrap();
+            let ended = self.running.ended();
             assert!(
                 ended.is_none() && began.elapsed() < PATIENCE,
                 "it does not run: {}",

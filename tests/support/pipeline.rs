@@ -1,7 +1,7 @@
 //! A store, a pipeline with the real client stack, and a mirror that pulls; no server.
 
 use everfeed::{
-    clock::{Clock as _, Manual, System},
+    clock::{Clock, Manual, System},
     feed::{
         item::{Item, ItemId},
         order::Order,
@@ -23,48 +23,60 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 /// One feed from its publisher to its store.
-pub(crate) struct House {
+pub(crate) struct Pipeline {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) feed: FeedSpec,
     pub(crate) state: PollState,
-    context: Context,
-    upstream: Upstream,
-    clock: Arc<Manual>,
+    pub(crate) context: Context,
+    pub(crate) upstream: Upstream,
+    /// The clock, where it goes on by [`Self::wait`] alone.
+    manual: Option<Arc<Manual>>,
 }
 
-impl House {
-    /// Registers a feed at a URL.
+impl Pipeline {
+    /// Registers a feed at a URL, in a store in memory.
     pub(crate) async fn new(name: &str, url: &str, limits: &ClientConfig) -> Self {
         let clock = Arc::new(Manual::at(System.now_us()));
-        let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
-        // Loopback needs no politeness, and a sequence is polled faster than any feed.
-        let many = NonZeroU32::new(1_000_000).unwrap();
-        let client = upstream(limits, Governor::new(many, many)).unwrap();
-        let upstream = Upstream::new(
-            client,
-            Url::parse("https://me.example/").unwrap(),
-            clock.clone(),
-        );
-        let context = Context::new(store.clone(), Arc::new(Notify::new()), clock.clone());
-        let no = store.register(name, name).await.unwrap().no;
-        let mut feed = FeedSpec::new(no, name, Url::parse(url).unwrap());
-        feed.poll = PollSettings {
+        let store = Arc::new(Memory::new(clock.clone()));
+        let mut pipeline = Self::over(store, clock.clone(), name, url, limits).await;
+        pipeline.manual = Some(clock);
+        // A sequence is polled faster than any feed.
+        pipeline.feed.poll = PollSettings {
             min_secs: Some(1),
             max_secs: 60,
         };
+        pipeline
+    }
+
+    /// Registers a feed in a store, or takes up what is stored of it.
+    pub(crate) async fn over(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        name: &str,
+        url: &str,
+        limits: &ClientConfig,
+    ) -> Self {
+        // Loopback needs no politeness.
+        let many = NonZeroU32::new(1_000_000).unwrap();
+        let client = upstream(limits, Governor::new(many, many)).unwrap();
+        let contact = Url::parse("https://me.example/").unwrap();
+        let upstream = Upstream::new(client, contact, clock.clone());
+        let no = store.register(name, name).await.unwrap().no;
         Self {
-            store,
-            feed,
+            feed: FeedSpec::new(no, name, Url::parse(url).unwrap()),
             state: PollState::unpolled(url),
-            context,
+            context: Context::new(store.clone(), Arc::new(Notify::new()), clock),
+            store,
             upstream,
-            clock,
+            manual: None,
         }
     }
 
-    /// Lets so much time pass, in seconds.
+    /// Lets so much time pass, in seconds. Does nothing over a store that was given.
     pub(crate) fn wait(&self, secs: u64) {
-        self.clock.advance(Duration::from_secs(secs));
+        if let Some(clock) = &self.manual {
+            clock.advance(Duration::from_secs(secs));
+        }
     }
 
     /// Polls once, as the poller would, a second later.
