@@ -10,7 +10,6 @@ pub mod secret;
 pub mod setting;
 pub mod telemetry;
 pub mod threads;
-#[cfg(any(feature = "postgres", feature = "xmpp"))]
 pub mod tls_client;
 
 pub mod feed;

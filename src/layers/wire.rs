@@ -28,6 +28,9 @@ pub struct Wire {
     public: reqwest::Client,
 }
 
+/// Versions of HTTP that are offered in TLS (RFC 7301).
+const APPLICATION_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
 /// The common settings of the connections of a [`Wire`].
 #[derive(Debug, Clone)]
 pub struct WireConfig {
@@ -79,16 +82,29 @@ fn connections(
             .pool_max_idle_per_host(config.idle_per_host)
             .dns_resolver(resolver.clone())
     };
-    let whole = if roots.is_empty() {
-        builder()
-    } else {
-        builder().tls_certs_merge(roots.clone())
+    if !roots.is_empty() {
+        let merged = builder().tls_certs_merge(roots.clone()).build();
+        return merged.or_else(|error| {
+            tell_without_authorities(&error);
+            builder().tls_certs_only(roots).build().map_err(BuildError)
+        });
+    }
+    let built = match crate::tls_client::of_system() {
+        Ok(mut tls) => {
+            tls.alpn_protocols = APPLICATION_PROTOCOLS.map(Vec::from).to_vec();
+            builder().tls_backend_preconfigured(tls).build()
+        }
+        Err(error) => {
+            tell_without_authorities(&error);
+            builder().tls_certs_only([]).build()
+        }
     };
-    whole.build().or_else(|error| {
-        // A slim container has no certificate store. A sidecar beside a plain http blog needs none.
-        warn!(source = ?error, "No certificate authorities on this machine: https upstreams and callbacks will fail");
-        builder().tls_certs_only(roots).build().map_err(BuildError)
-    })
+    built.map_err(BuildError)
+}
+
+/// A slim container has no certificate store. A sidecar beside a plain http blog needs none.
+fn tell_without_authorities(error: &dyn Error) {
+    warn!(source = ?error, "No certificate authorities on this machine: https upstreams and callbacks will fail");
 }
 
 impl Service<Request> for Wire {

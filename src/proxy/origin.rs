@@ -14,6 +14,7 @@ use crate::{
     edge::body::{self, ServeBody},
     telemetry::Metrics,
     threads::PerThread,
+    tls_client,
 };
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::EXPECT};
@@ -24,7 +25,7 @@ use hyper_util::{
     client::legacy::{Client, Error, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
-use std::{io, sync::Arc, time::Duration};
+use std::{io, time::Duration};
 
 /// Time for which a connection without a request is kept: shorter than most servers keep theirs, so
 /// that a request seldom meets one that is being closed.
@@ -80,9 +81,8 @@ impl SiteOrigin {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(connect_max));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
         let inner = HttpsConnectorBuilder::new()
-            .with_provider_and_platform_verifier(provider)?
+            .with_tls_config(tls_client::of_system()?)
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
@@ -279,6 +279,7 @@ fn is_idempotent(method: &Method) -> bool {
 mod tests {
     use super::*;
     use http_body_util::StreamBody;
+    use std::sync::Arc;
     use tokio::{sync::mpsc, time::Instant};
     use tower::BoxError;
 
