@@ -22,7 +22,7 @@ use hyper::{
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::{
     convert::Infallible,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -80,19 +80,10 @@ impl Connection {
         B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
     {
         let (unread, bytes_max) = (self.unread, self.bytes_max);
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
-        let mut stream = RequestGate::new(stream, self.place);
-        // Looked at here and not by the library, which would read the first bytes alone and then
-        // need twice the memory for the rest.
-        let is_http2 = tokio::select! {
-            first = stream.begins_as_http2() => first,
-            () = unread.is_cut() => return,
-            () = tokio::time::sleep(Duration::from_secs(IDLE_SECS)) => {
-                tracing::debug!("A connection asked for nothing in {IDLE_SECS} seconds");
-                return;
-            }
-            () = stop.cancelled() => return,
+        // What a future holds across a wait stays in it for as long as the connection does: each
+        // step has a future of its own, and that of HTTP/2 a place of its own in memory.
+        let Some((stream, is_http2)) = begun(stream, self.place, &unread, &stop).await else {
+            return;
         };
         let asked = Arc::new(AtomicBool::new(false));
         let (asks, counts, gate) = (asked.clone(), unread.clone(), stream.handle());
@@ -118,16 +109,13 @@ impl Connection {
             }
         });
         let stream = TokioIo::new(stream);
-        let connection = match is_http2 {
-            Ok(true) => Either::Right(http2_builder().serve_connection(stream, service)),
-            // The library meets the error, too.
-            Ok(false) | Err(_) => {
-                let connection =
-                    http1_builder(self.keeps_header_case).serve_connection(stream, service);
-                Either::Left(connection.with_upgrades())
-            }
-        };
-        let mut connection = std::pin::pin!(connection);
+        let mut connection = pin!(if is_http2 {
+            Either::Right(Box::pin(http2_builder().serve_connection(stream, service)))
+        } else {
+            let connection =
+                http1_builder(self.keeps_header_case).serve_connection(stream, service);
+            Either::Left(connection.with_upgrades())
+        });
         let watched = async {
             for looks in 1_u64.. {
                 tokio::time::sleep(Duration::from_secs(STALL_CHECK_SECS)).await;
@@ -154,7 +142,9 @@ impl Connection {
             () = stop.cancelled() => {
                 match connection.as_mut().as_pin_mut() {
                     Either::Left(connection) => connection.graceful_shutdown(),
-                    Either::Right(connection) => connection.graceful_shutdown(),
+                    Either::Right(connection) => {
+                        connection.get_mut().as_mut().graceful_shutdown();
+                    }
                 }
                 connection.await
             }
@@ -163,6 +153,32 @@ impl Connection {
             tracing::debug!(error = %error, "A connection ended early: {error}");
         }
     }
+}
+
+/// A connection whose peer has begun to ask: the way to read its requests, and true for HTTP/2. `None`
+/// when it asked for nothing, or is to end.
+async fn begun<I: AsyncRead + AsyncWrite>(
+    stream: I,
+    place: Box<dyn Send>,
+    unread: &Unread,
+    stop: &CancellationToken,
+) -> Option<(RequestGate<TimeoutStream<I>>, bool)> {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
+    let mut stream = RequestGate::new(stream, place);
+    // Looked at here and not by the library, which would read the first bytes alone and then need
+    // twice the memory for the rest.
+    let first = tokio::select! {
+        first = stream.begins_as_http2() => first,
+        () = unread.is_cut() => return None,
+        () = tokio::time::sleep(Duration::from_secs(IDLE_SECS)) => {
+            tracing::debug!("A connection asked for nothing in {IDLE_SECS} seconds");
+            return None;
+        }
+        () = stop.cancelled() => return None,
+    };
+    // An error is met by the library, too.
+    Some((stream, first.unwrap_or(false)))
 }
 
 /// The limits of HTTP/1.
