@@ -1,0 +1,507 @@
+//! The paths that are measured, one after the other over the same application.
+
+use crate::{
+    client::{Client, get, post},
+    documents::{ENTRIES, feed, page},
+    figures::Figure,
+    measure::{Measured, begin},
+    origin::Origin,
+};
+use anyhow::{Context as _, Result, ensure};
+use bytes::Bytes;
+use everfeed::{app::App, config::Config};
+use std::{net::SocketAddr, path::Path, time::Duration};
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+/// Posts that the blog has at first.
+const POSTS: usize = 300;
+/// Requests of one kind.
+const ASKED: usize = 40;
+/// Pages from the store.
+const PAGES: usize = 10;
+const SEARCHES: usize = 3;
+/// Polls of one kind.
+const POLLS: usize = 4;
+/// Waiters, streams and connections of one kind.
+const CROWD: usize = 100;
+const SUBSCRIPTIONS: usize = 30;
+/// Archive pages of [`ENTRIES`] posts.
+const ARCHIVES: usize = 4;
+/// Feeds of the application whose start is measured.
+const FEEDS: usize = 1_000;
+/// Time for what goes on behind an answer.
+const REST: Duration = Duration::from_secs(1);
+const SITE: &str = "site.example";
+/// The host of whoever asks at the operator's listener.
+const OPERATOR: &str = "127.0.0.1";
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Case {
+    HotPage,
+    NotModified,
+    StorePage,
+    Search,
+    SitePage,
+    PollUnchanged,
+    PollNew,
+    ArchivePage,
+    Push,
+    WakeUp,
+    Start,
+    IdleConnection,
+    HeldPoll,
+    Stream,
+    Subscription,
+}
+
+impl Case {
+    const ALL: [Self; 15] = [
+        Self::HotPage,
+        Self::NotModified,
+        Self::StorePage,
+        Self::Search,
+        Self::SitePage,
+        Self::PollUnchanged,
+        Self::PollNew,
+        Self::ArchivePage,
+        Self::Push,
+        Self::WakeUp,
+        Self::Start,
+        Self::IdleConnection,
+        Self::HeldPoll,
+        Self::Stream,
+        Self::Subscription,
+    ];
+
+    /// Its name in the file of figures.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::HotPage => "hot page",
+            Self::NotModified => "not modified",
+            Self::StorePage => "page from the store",
+            Self::Search => "search",
+            Self::SitePage => "page of a site",
+            Self::PollUnchanged => "poll, unchanged",
+            Self::PollNew => "poll, one new entry",
+            Self::ArchivePage => "archive page of 50 posts",
+            Self::Push => "push",
+            Self::WakeUp => "wake-up of 100 waiters",
+            Self::Start => "start with 1,000 feeds",
+            Self::IdleConnection => "idle connection",
+            Self::HeldPoll => "held poll",
+            Self::Stream => "stream",
+            Self::Subscription => "subscription",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|case| case.name() == name)
+    }
+
+    /// Times that it is done between the two points.
+    pub(crate) fn times(self) -> usize {
+        match self {
+            Self::HotPage | Self::NotModified | Self::SitePage => ASKED,
+            Self::StorePage => PAGES,
+            Self::Search => SEARCHES,
+            Self::PollUnchanged | Self::PollNew => POLLS,
+            Self::ArchivePage => ARCHIVES,
+            Self::Push | Self::Subscription => SUBSCRIPTIONS,
+            Self::WakeUp | Self::Start => 1,
+            Self::IdleConnection | Self::HeldPoll | Self::Stream => CROWD,
+        }
+    }
+
+    /// True where the bytes that stay in memory are the figure.
+    pub(crate) fn is_memory(self) -> bool {
+        matches!(
+            self,
+            Self::IdleConnection | Self::HeldPoll | Self::Stream | Self::Subscription
+        )
+    }
+}
+
+/// Figures for one page, poll, push and so on. A push and a wake-up are without the polls that
+/// found the change.
+pub(crate) fn by_unit(figures: &[(Case, Figure)]) -> Vec<(Case, Figure)> {
+    let poll = figures.iter().find(|(case, _)| *case == Case::PollNew);
+    let poll = poll.map_or(Figure::default(), |(case, all)| all.over(case.times()));
+    let one = |&(case, all): &(Case, Figure)| {
+        let all = match case {
+            Case::Push | Case::WakeUp => all.without(poll),
+            _ => all,
+        };
+        (case, all.over(case.times()))
+    };
+    figures.iter().map(one).collect()
+}
+
+/// The application, its origin and a reader.
+struct Stage {
+    app: App,
+    origin: Origin,
+    reader: Client,
+    operator: Client,
+    /// Number of the newest post.
+    newest: usize,
+    measured: Vec<Measured>,
+    folder: TempDir,
+}
+
+/// Plays all cases.
+pub(crate) async fn play() -> Result<Vec<Measured>> {
+    let mut stage = Stage::new().await?;
+    stage.pages().await.context("pages")?;
+    stage.polls().await.context("polls")?;
+    stage.archives().await.context("archives")?;
+    stage.waiters().await.context("waiters")?;
+    stage.subscriptions().await.context("subscriptions")?;
+    stage.app.stop().await?;
+    stage
+        .measured
+        .push(start(&stage.origin, stage.folder.path()).await?);
+    Ok(stage.measured)
+}
+
+impl Stage {
+    async fn new() -> Result<Self> {
+        let origin = Origin::listen().await?;
+        origin.says("/blog.xml", feed(ENTRIES, ENTRIES, None));
+        origin.says("/site.xml", feed(ENTRIES, ENTRIES, None));
+        origin.says("/page.html", page());
+        let folder = tempfile::tempdir()?;
+        let feeds = ["blog", "archive"].map(|name| {
+            format!(
+                "[[feed]]\nname = \"{name}\"\nurl = \"http://127.0.0.1:{}/{name}.xml\"\n\
+                 poll = {{ max_secs = 86400 }}\n",
+                origin.port
+            )
+        });
+        let site = format!(
+            "[[site]]\nhost = \"{SITE}\"\norigin = \"http://127.0.0.1:{}\"\nfeeds = [\"/site.xml\"]\n",
+            origin.port
+        );
+        let app = application(folder.path(), "stage", &(feeds.concat() + &site)).await?;
+        let mut reader = Client::open(app.address()).await?;
+        let operator = Client::open(app.admin_address()).await?;
+        while reader.ask(&get(&target(""), "x", "")).await? != 200 {
+            sleep(REST).await;
+        }
+        let mut stage = Self {
+            app,
+            origin,
+            reader,
+            operator,
+            newest: ENTRIES,
+            measured: Vec::new(),
+            folder,
+        };
+        stage.poll("blog").await?;
+        // The document is a window of the last posts, as it is for most blogs.
+        while stage.newest < POSTS {
+            stage.newest = (stage.newest + ENTRIES / 2).min(POSTS);
+            let document = feed(stage.newest, ENTRIES, None);
+            stage.take(document).await?;
+        }
+        sleep(REST).await;
+        Ok(stage)
+    }
+
+    /// The document with one more post.
+    fn next_document(&mut self) -> Bytes {
+        self.newest += 1;
+        feed(self.newest, ENTRIES, None)
+    }
+
+    /// The blog says this, and is polled.
+    async fn take(&mut self, document: Bytes) -> Result<()> {
+        self.origin.says("/blog.xml", document);
+        let status = self.poll("blog").await?;
+        ensure!(status == 200, "{status} for a poll");
+        Ok(())
+    }
+
+    /// Polls a feed, whatever comes of it.
+    async fn poll(&mut self, name: &str) -> Result<u16> {
+        let request = post(&format!("/poll/{name}?now"), OPERATOR, "");
+        self.operator.ask(&request).await
+    }
+
+    /// Asks again and again, after a few times that nobody counts.
+    async fn ask_often(&mut self, case: Case, request: &[u8], expect: u16) -> Result<()> {
+        for _ in 0..5 {
+            let status = self.reader.ask(request).await?;
+            ensure!(status == expect, "{status} where {expect} was expected");
+        }
+        let measuring = begin();
+        for _ in 0..ASKED {
+            self.reader.ask(request).await?;
+        }
+        self.measured.push(measuring.end(case));
+        Ok(())
+    }
+
+    async fn pages(&mut self) -> Result<()> {
+        let hot = get(&target("max=50"), "x", "");
+        self.ask_often(Case::HotPage, &hot, 200).await?;
+        let etag = crate::client::header(self.reader.text()?, "etag").context("an ETag")?;
+        let again = get(
+            &target("max=50"),
+            "x",
+            &format!("if-none-match: {etag}\r\n"),
+        );
+        self.ask_often(Case::NotModified, &again, 304).await?;
+        let page = get("/page.html", SITE, "");
+        self.ask_often(Case::SitePage, &page, 200).await?;
+        let cursors = self.cursors().await?;
+        let pages: Vec<Vec<u8>> = cursors
+            .iter()
+            .map(|cursor| get(&target(&format!("since=cursor:{cursor}&max=50")), "x", ""))
+            .collect();
+        let searches: Vec<Vec<u8>> = cursors
+            .iter()
+            .take(SEARCHES)
+            .enumerate()
+            .map(|(n, _)| {
+                get(
+                    &target(&format!("q=garden+number{}&max=50", 3 + n * 25)),
+                    "x",
+                    "",
+                )
+            })
+            .collect();
+        for (case, requests) in [(Case::StorePage, pages), (Case::Search, searches)] {
+            let measuring = begin();
+            for request in &requests {
+                let status = self.reader.ask(request).await?;
+                ensure!(
+                    status == 200,
+                    "{status} for {}",
+                    String::from_utf8_lossy(request)
+                );
+            }
+            self.measured.push(measuring.end(case));
+        }
+        Ok(())
+    }
+
+    /// Cursors at places of the feed, one for each page.
+    async fn cursors(&mut self) -> Result<Vec<String>> {
+        let mut cursors = vec![];
+        let mut since = String::new();
+        while cursors.len() < PAGES {
+            let json = format!("/feeds/blog.json?order=modified&max=20{since}");
+            ensure!(self.reader.ask(&get(&json, "x", "")).await? == 200);
+            let cursor = last_cursor(self.reader.text()?)?;
+            since = format!("&since=cursor:{cursor}");
+            cursors.push(cursor);
+        }
+        Ok(cursors)
+    }
+
+    async fn polls(&mut self) -> Result<()> {
+        self.poll("blog").await?;
+        sleep(REST).await;
+        let measuring = begin();
+        for _ in 0..POLLS {
+            self.poll("blog").await?;
+        }
+        self.measured.push(measuring.end(Case::PollUnchanged));
+        sleep(REST).await;
+        let documents: Vec<Bytes> = (0..POLLS).map(|_| self.next_document()).collect();
+        let measuring = begin();
+        for document in documents {
+            self.take(document).await?;
+        }
+        self.measured.push(measuring.end(Case::PollNew));
+        sleep(REST).await;
+        Ok(())
+    }
+
+    /// The archive of a feed that could not be polled until now.
+    async fn archives(&mut self) -> Result<()> {
+        let newest = ARCHIVES * ENTRIES;
+        for n in 0..ARCHIVES {
+            let older = (n + 1 < ARCHIVES).then(|| format!("/archive-{}.xml", n + 1));
+            let path = match n {
+                0 => "/archive.xml".to_owned(),
+                _ => format!("/archive-{n}.xml"),
+            };
+            self.origin
+                .says(&path, feed(newest - n * ENTRIES, ENTRIES, older.as_deref()));
+        }
+        let all = format!("\"totalItems\":{newest}");
+        let measuring = begin();
+        self.poll("archive").await?;
+        let page = get("/feeds/archive.json?order=modified&max=1", "x", "");
+        loop {
+            self.reader.ask(&page).await?;
+            if self.reader.text()?.contains(&all) {
+                break;
+            }
+            sleep(REST).await;
+        }
+        self.measured.push(measuring.end(Case::ArchivePage));
+        sleep(REST).await;
+        Ok(())
+    }
+
+    /// Those who wait: idle, for a change, on a stream.
+    async fn waiters(&mut self) -> Result<()> {
+        let measuring = begin();
+        let idle = self.crowd().await?;
+        sleep(REST).await;
+        self.measured.push(measuring.end(Case::IdleConnection));
+        drop(idle);
+        sleep(REST).await;
+
+        let held = get(&self.waiting("atom").await?, "x", "");
+        let measuring = begin();
+        let mut waiters = self.crowd().await?;
+        for waiter in &mut waiters {
+            waiter.send(&held).await?;
+        }
+        sleep(REST).await;
+        self.measured.push(measuring.end(Case::HeldPoll));
+        let document = self.next_document();
+        let measuring = begin();
+        self.take(document).await?;
+        for waiter in &mut waiters {
+            ensure!(waiter.answer().await? == 200);
+        }
+        self.measured.push(measuring.end(Case::WakeUp));
+        drop(waiters);
+        sleep(REST).await;
+
+        let target = self.waiting("events").await?;
+        let streamed = get(&target, "x", "");
+        let measuring = begin();
+        let mut streams = self.crowd().await?;
+        for stream in &mut streams {
+            stream.send(&streamed).await?;
+            stream.until(b"\r\n\r\n").await?;
+            stream.forget();
+        }
+        sleep(REST).await;
+        self.measured.push(measuring.end(Case::Stream));
+        drop(streams);
+        sleep(REST).await;
+        Ok(())
+    }
+
+    /// Subscribers at callbacks, and a push to them.
+    async fn subscriptions(&mut self) -> Result<()> {
+        let topic = "http%3A%2F%2Fx%2Ffeeds%2Fblog.atom%3Forder%3Dmodified";
+        let forms: Vec<Vec<u8>> = (0..SUBSCRIPTIONS)
+            .map(|n| {
+                let callback = self.origin.callback(n);
+                post(
+                    "/hub",
+                    "x",
+                    &format!(
+                        "hub.mode=subscribe&hub.topic={topic}&hub.callback={callback}&hub.secret=of-a-subscriber"
+                    ),
+                )
+            })
+            .collect();
+        let measuring = begin();
+        for form in &forms {
+            let status = self.reader.ask(form).await?;
+            ensure!(status == 202, "{status} for a subscription");
+        }
+        self.origin.called(SUBSCRIPTIONS).await;
+        sleep(REST).await;
+        self.measured.push(measuring.end(Case::Subscription));
+        // The first push opens connections; the second one is counted.
+        let document = self.next_document();
+        self.take(document).await?;
+        self.origin.called(SUBSCRIPTIONS).await;
+        sleep(REST).await;
+        let document = self.next_document();
+        let measuring = begin();
+        self.take(document).await?;
+        self.origin.called(SUBSCRIPTIONS).await;
+        sleep(REST).await;
+        self.measured.push(measuring.end(Case::Push));
+        Ok(())
+    }
+
+    /// The target of a request that waits at the head of the feed.
+    async fn waiting(&mut self, format: &str) -> Result<String> {
+        let newest = get("/feeds/blog.json?order=-modified&max=1", "x", "");
+        ensure!(self.reader.ask(&newest).await? == 200);
+        let head = last_cursor(self.reader.text()?)?;
+        Ok(format!(
+            "/feeds/blog.{format}?order=modified&since=cursor:{head}&timeout=300"
+        ))
+    }
+
+    /// Connections that have asked for something.
+    async fn crowd(&self) -> Result<Vec<Client>> {
+        let request = get(&target("max=1"), "x", "");
+        let mut crowd = Vec::with_capacity(CROWD);
+        for _ in 0..CROWD {
+            let mut client = Client::open(self.app.address()).await?;
+            client.ask(&request).await?;
+            client.forget();
+            crowd.push(client);
+        }
+        Ok(crowd)
+    }
+}
+
+/// Starts an application with many feeds that it knows already.
+async fn start(origin: &Origin, folder: &Path) -> Result<Measured> {
+    let feeds: String = (0..FEEDS)
+        .map(|n| {
+            format!(
+                "[[feed]]\nname = \"quiet{n}\"\nurl = \"http://127.0.0.1:{}/quiet/{n}\"\n",
+                origin.port
+            )
+        })
+        .collect();
+    let before = application(folder, "many", &feeds).await?;
+    ready(before.admin_address()).await?;
+    sleep(REST).await;
+    before.stop().await?;
+    sleep(REST).await;
+    let measuring = begin();
+    let app = application(folder, "many", &feeds).await?;
+    ready(app.admin_address()).await?;
+    let measured = measuring.end(Case::Start);
+    app.stop().await?;
+    Ok(measured)
+}
+
+async fn ready(operator: SocketAddr) -> Result<()> {
+    let mut operator = Client::open(operator).await?;
+    while operator.ask(&get("/ready", OPERATOR, "")).await? != 200 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
+/// An application with a store of this name.
+async fn application(folder: &Path, name: &str, more: &str) -> Result<App> {
+    let store = folder.join(format!("{name}.redb"));
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\npublic_url = \"http://x\"\n\
+         [hub]\ncallbacks_private = true\n[store]\npath = {:?}\n{more}",
+        store.display().to_string()
+    );
+    App::start(Config::parse("the ruler's configuration", &config)?).await
+}
+
+/// The blog's page of this query.
+fn target(query: &str) -> String {
+    format!("/feeds/blog.atom?order=modified&{query}")
+}
+
+fn last_cursor(json: &str) -> Result<String> {
+    let key = "\"last_cursor\":\"";
+    let at = json.find(key).context("a cursor")? + key.len();
+    let cursor = json[at..].split('"').next().context("its end")?;
+    Ok(cursor.to_owned())
+}

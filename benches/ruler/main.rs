@@ -1,0 +1,80 @@
+//! A ruler that does not drift: the instructions and allocations that each path takes, and the bytes
+//! of memory that whoever waits takes. The whole application runs on one thread, with an origin,
+//! readers and subscribers beside it on the same thread; Valgrind counts all of them.
+//!
+//! `cargo test --workspace --bench ruler` counts the debug build, `cargo bench --bench ruler` the
+//! release build. Both compare with `benches/ruler/figures.tsv` and fail where a figure has risen by
+//! more than 3 %. A commit that makes a path dearer changes the file, by `-- --write`, and gives the
+//! reason in its message. Needs valgrind (Debian has it), and is no part of `.ci/run`.
+
+use anyhow::{Context as _, Result, ensure};
+use cases::Case;
+use figures::Build;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::{
+    alloc::System,
+    env, fs,
+    path::Path,
+    process::{Command, ExitCode, Stdio},
+};
+use tokio::runtime::Builder;
+
+mod cases;
+mod client;
+mod documents;
+mod figures;
+mod measure;
+mod origin;
+
+/// The allocator of the system, which counts.
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Set for the process that Valgrind counts: the file to which it writes what it allocated.
+const COUNTED: &str = "EVERFEED_RULER_COUNTED";
+
+fn main() -> Result<ExitCode> {
+    if let Some(file) = env::var_os(COUNTED) {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let measured = runtime.block_on(cases::play())?;
+        fs::write(file, measure::written(&measured))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let writes = env::args().any(|arg| arg == "--write");
+    let build = Build::of_this();
+    let counted = count().context("counting under valgrind")?;
+    Ok(if figures::judge(build, &counted, writes)? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Runs this program again under Valgrind, and reads what it counted.
+fn count() -> Result<Vec<(Case, figures::Figure)>> {
+    let kept = env::var_os("EVERFEED_RULER_FOLDER");
+    let folder = tempfile::tempdir()?;
+    let folder: &Path = kept.as_ref().map_or(folder.path(), Path::new);
+    let allocated = folder.join("allocated");
+    let told = Command::new("valgrind")
+        .args(["--tool=callgrind", "--quiet"])
+        // A dump holds what was counted between the two, by all threads.
+        .arg(format!("--zero-before=*{}*", measure::BEGIN))
+        .arg(format!("--dump-before=*{}*", measure::END))
+        .arg(format!("--callgrind-out-file={}/out", folder.display()))
+        .arg(env::current_exe()?)
+        .env(COUNTED, &allocated)
+        .env_remove("RUST_LOG")
+        .stdout(Stdio::null())
+        .status()
+        .context("valgrind: is it installed?")?;
+    ensure!(told.success(), "the counted program failed: {told}");
+    let allocated = fs::read_to_string(&allocated)?;
+    let mut figures = Vec::new();
+    for (at, line) in allocated.lines().enumerate() {
+        let measured = measure::read(line)?;
+        let dump = fs::read_to_string(folder.join(format!("out.{}", at + 1)))?;
+        figures.push(figures::figure(&measured, measure::instructions(&dump)?));
+    }
+    Ok(cases::by_unit(&figures))
+}
