@@ -97,11 +97,13 @@ impl AbsenceState {
         } = *document;
         let decide_at = since.plus_secs(DECIDE_SECS);
         let last_seen = self.documents.seen_at;
-        // What only a doubted document showed says nothing by its absence.
+        // What only a doubted document showed says nothing by its absence. Those before the first
+        // of a quarantine were believed, also where they had nothing in common with the ones before.
+        let is_first = since == now;
         let believed: HashSet<ItemId> = self.last_believed.iter().map(|row| row.id).collect();
         let is_fresh = |at: &usize| {
             let row = &self.items[*at];
-            row.suspect.is_none() && believed.contains(&row.id)
+            row.suspect.is_none() && (is_first || believed.contains(&row.id))
         };
         let fresh: Vec<usize> = lacking.iter().copied().filter(is_fresh).collect();
         let has_sample = self.items.iter().any(Self::is_of_many);

@@ -235,3 +235,21 @@ fn what_is_missing_at_once_and_stays_missing_is_still_held() {
     assert_eq!(feed.audit("1zywvtsqpnmlkji"), "", "held beside a new post");
     assert!(feed.memory.quarantined_since.is_some());
 }
+
+#[test]
+fn the_pages_of_many_that_go_soon_after_a_gap_are_asked_for() {
+    let mut feed = Watched::new("jihgfedcba");
+    feed.policy.checks_permalinks = true;
+    assert!(feed.audit("zyxwvutsrq").starts_with("Gap"));
+    assert_eq!(feed.audit("zyxwvutsrq"), "");
+    assert_eq!(feed.audit("zyutsrqpon"), "Quarantined ?x ?w ?v");
+    let mut told = String::new();
+    for _ in 0..24 {
+        told += &feed.audit("zyutsrqpon");
+        told += &hear_all(&mut feed, |_| CheckResult::NotFound);
+    }
+    assert_eq!(feed.memory.quarantined_since, None);
+    for gone in ["-x", "-w", "-v"] {
+        assert!(told.contains(gone), "{told}");
+    }
+}
