@@ -1,5 +1,5 @@
-//! The client side of TLS beneath protocols other than HTTP, with the authorities of the system or of
-//! a file; not when TLS is wanted.
+//! The client side of TLS with the authorities of the system, which all clients share, or with those
+//! of a file; not when TLS is wanted.
 
 use hyper_rustls::ConfigBuilderExt as _;
 use rustls::{

@@ -1,7 +1,7 @@
 //! The paths that are measured, one after the other over the same application.
 
 use crate::{
-    client::{Client, get, post},
+    client::{Client, get, header, post},
     documents::{ENTRIES, feed, page},
     figures::Figure,
     measure::{Measured, begin},
@@ -33,10 +33,10 @@ const FEEDS: usize = 1_000;
 /// Time for what goes on behind an answer.
 const REST: Duration = Duration::from_secs(1);
 const SITE: &str = "site.example";
-/// The host of whoever asks at the operator's listener.
+/// The `Host` of requests to the operator's listener.
 const OPERATOR: &str = "127.0.0.1";
 
-/// What is measured.
+/// A path that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
     HotPage,
@@ -246,7 +246,7 @@ impl Stage {
     async fn pages(&mut self) -> Result<()> {
         let hot = get(&target("max=50"), "x", "");
         self.ask_often(Case::HotPage, &hot, 200).await?;
-        let etag = crate::client::header(self.reader.text()?, "etag").context("an ETag")?;
+        let etag = header(self.reader.text()?, "etag").context("an ETag")?;
         let again = get(
             &target("max=50"),
             "x",

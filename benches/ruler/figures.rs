@@ -1,4 +1,4 @@
-//! The file of figures, and what is too much.
+//! The file of figures, and the rise that is too much.
 
 use crate::{cases::Case, measure::Measured};
 use anyhow::{Context as _, Result};
@@ -34,7 +34,7 @@ impl Build {
     }
 }
 
-/// What a path takes.
+/// The cost of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Figure {
     pub(crate) instructions: u64,

@@ -1,4 +1,4 @@
-//! What is counted between two points: instructions by Valgrind, allocations by the allocator.
+//! The counts between two points: instructions by Valgrind, allocations by the allocator.
 
 use crate::{ALLOCATOR, cases::Case};
 use anyhow::{Context as _, Result};

@@ -18,6 +18,7 @@ use super::address_guard::AddressClass;
 use super::error::{BoxError, ConnectFault, CutFault, NameFault, ProtocolFault, Refused, TlsFault};
 use super::public_address::{PublicResolver, SteadyResolver};
 use super::{FetchError, Reply, Request};
+use crate::tls_client;
 
 /// Sends requests. Two connection pools, because the class of an address decides who may resolve
 /// it: a request without [`AddressClass::Configured`] cannot get at a connection that was not
@@ -89,7 +90,7 @@ fn connections(
             builder().tls_certs_only(roots).build().map_err(BuildError)
         });
     }
-    let built = match crate::tls_client::of_system() {
+    let built = match tls_client::of_system() {
         Ok(mut tls) => {
             tls.alpn_protocols = APPLICATION_PROTOCOLS.map(Vec::from).to_vec();
             builder().tls_backend_preconfigured(tls).build()
