@@ -30,6 +30,9 @@ pub(super) struct LackingItem {
     /// True when older items moved up into the window.
     pub(super) backfilled: bool,
     pub(super) is_interior: bool,
+    /// True when it did not simply roll off, so that its page is worth a request: two posts that
+    /// stood behind it are there, or all that moved up behind the last are older.
+    pub(super) is_doubtful: bool,
 }
 
 /// A document laid beside the remembered window.
@@ -142,6 +145,7 @@ impl Comparison {
             let are_older = || back.iter().all(|place| is_older(place, row));
             let backfilled = (was_backfilled && behind > 0) || (returns && are_older());
             let is_bracketed = backfilled || behind >= ANCHORS_MIN;
+            let is_followed = !back.is_empty() && are_older();
             let is_proof = match rule {
                 AbsenceRule::Complete => true,
                 AbsenceRule::Bracket { decides } => decides && is_bracketed,
@@ -151,6 +155,7 @@ impl Comparison {
                 behind,
                 backfilled,
                 is_interior: is_proof && !row.is_weak,
+                is_doubtful: is_bracketed || is_followed,
             });
         }
         missed

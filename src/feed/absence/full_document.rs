@@ -347,7 +347,7 @@ impl AbsenceState {
                 continue;
             };
             if !missed.is_interior {
-                if sight.is_blind {
+                if sight.is_blind || missed.is_doubtful {
                     let last_seen = sight.last_seen;
                     self.departures
                         .note([row], last_seen, sight.policy, sight.now);

@@ -53,6 +53,39 @@ async fn delete_of_oldest_visible_nothing_new() {
     assert_eq!(blog.stays(100).await, "");
 }
 
+/// A post that was never seen before and is older than the one that went says that it did not roll
+/// off, and its page says the rest.
+#[tokio::test(start_paused = true)]
+async fn the_page_of_the_oldest_post_is_asked_for_when_an_older_one_moves_up() {
+    for (status, told) in [(404, "-u gone"), (410, "-u gone"), (200, "")] {
+        let mut blog = Blog::probed(rss("zyxwvu")).await;
+        blog.page("u", status, "<title>The post called u</title>");
+        assert_eq!(blog.shows(rss("zyxwvt")).await, "+t");
+        let found = blog.stays(24).await;
+        assert_eq!(found.split(": ").last().unwrap(), told, "{status}");
+    }
+}
+
+/// All dates are set to now, so that none says where the newest stand.
+#[tokio::test(start_paused = true)]
+async fn the_page_of_a_post_that_goes_while_all_dates_change_is_asked_for() {
+    let rebuilt = |letters: &str| {
+        let now = day('z').map(|at| at + 5 * 86_400 + 17);
+        rss(Posts::from(letters).each(move |post| post.published = now))
+    };
+    for gone in "zyxwvu".chars() {
+        let mut blog = Blog::probed(rss("zyxwvuts")).await;
+        blog.page(&gone.to_string(), 404, "no such post");
+        let left: String = "zyxwvuts"
+            .chars()
+            .filter(|letter| *letter != gone)
+            .collect();
+        assert_eq!(blog.shows(rebuilt(&left)).await, "reformatted", "{gone}");
+        let told = blog.stays(48).await;
+        assert!(told.ends_with(&format!("-{gone} gone")), "{gone}: {told}");
+    }
+}
+
 /// "delete of oldest visible and at least one new post between polls: indistinguishable, ROLLED_OFF
 /// (missed unless probe)"
 #[tokio::test(start_paused = true)]
