@@ -2,7 +2,8 @@
 //! date at which the site was built. Between such a page and the one before it, posts may stand that
 //! neither shows. Not the second reading.
 
-use super::{ArchiveWalk, WalkedDocument};
+use super::{ArchiveWalk, WalkedDocument, strategy::Strategy};
+use everfeed_adapters::{Date, SlicedDocument};
 
 /// Build dates of the documents of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,7 +15,17 @@ pub(crate) struct BuildDates {
     pub(crate) is_of_site: bool,
     /// Addresses of pages with an earlier one, at most [`OLDER_MAX`].
     pub(crate) older: Vec<String>,
+    /// The last page of which no entry has the date, and that date.
+    pub(crate) last: Option<(String, i64)>,
+    /// The page that was built before the one behind it, and its date.
+    pub(crate) doubted: Option<(String, i64)>,
+    /// Number of such pages. Where there are several, each page has the date of its own last change.
+    pub(crate) inversions: u32,
 }
+
+/// Days on which a page is read again that may be an older copy. Where it is none, nothing else would
+/// tell.
+const DOUBTED_READ_MAX: u8 = 3;
 
 /// Pages that are remembered until it is known whose date they bear.
 const OLDER_MAX: usize = 10;
@@ -40,6 +51,16 @@ impl BuildDates {
         }
     }
 
+    /// Takes note of a page of links, whose date no entry has. Returns the page that may be an older
+    /// copy since: the page before this one, which holds newer posts and was built earlier.
+    fn note_behind(&mut self, asked: &str, built: i64) -> Option<String> {
+        let before = self.last.replace((asked.to_owned(), built));
+        let (before, at) = before.filter(|(before, at)| *at < built && before != asked)?;
+        self.inversions = self.inversions.saturating_add(1);
+        self.doubted = (self.inversions == 1).then(|| (before.clone(), at));
+        self.doubted.is_some().then_some(before)
+    }
+
     /// True for the date of an older copy.
     fn is_older(&self, built: i64) -> bool {
         self.is_of_site && self.latest_us.is_some_and(|latest| built < latest)
@@ -47,22 +68,53 @@ impl BuildDates {
 }
 
 impl ArchiveWalk {
-    /// Takes note of a document, as [`BuildDates::note`] does; of one without a date nothing.
+    /// Takes note of a document, as [`BuildDates::note`] and [`BuildDates::note_behind`] do. Archives
+    /// stay as they were written, so that an older one than another is none.
     pub(super) fn note_built(&mut self, seen: &WalkedDocument<'_>) -> Vec<String> {
-        let Some(built) = built_us(seen) else {
-            return Vec::new();
-        };
+        let is_archive = matches!(self.strategy(), Some(Strategy::Archives));
+        let is_linked = self.strategy().is_some_and(Strategy::follows_links);
+        let is_linked = is_linked && !self.findings.held_whole;
         let dates = self.findings.built.get_or_insert_default();
-        dates.note(seen.asked, built)
+        let head = head_us(seen).filter(|_| !is_archive);
+        let mut older = head.map_or_else(Vec::new, |built| dates.note(seen.asked, built));
+        let built = seen.built_us.filter(|_| is_linked);
+        older.extend(built.and_then(|built| dates.note_behind(seen.asked, built)));
+        older
     }
 
     /// True for an older copy than the pages around it.
     pub(super) fn is_older_copy(&self, seen: &WalkedDocument<'_>) -> bool {
-        let dates = self.findings.built.as_ref().zip(built_us(seen));
+        let dates = self.findings.built.as_ref().zip(head_us(seen));
         dates.is_some_and(|(dates, built)| dates.is_older(built))
+    }
+
+    /// True for the page that may be an older copy while it comes with the same date, up to
+    /// [`DOUBTED_READ_MAX`] days.
+    pub(super) fn may_be_older_copy(&self, seen: &WalkedDocument<'_>) -> bool {
+        let dates = self.findings.built.as_ref();
+        let doubted = dates.and_then(|dates| dates.doubted.as_ref());
+        let rounds = self.retry.as_ref().map_or(0, |retry| retry.rounds);
+        rounds < DOUBTED_READ_MAX
+            && doubted.is_some_and(|(url, at)| url == seen.asked && seen.built_us == Some(*at))
     }
 }
 
-fn built_us(seen: &WalkedDocument<'_>) -> Option<i64> {
+fn head_us(seen: &WalkedDocument<'_>) -> Option<i64> {
     seen.metadata.updated.as_ref().and_then(|date| date.at_us)
 }
+
+/// The date of a document, in microseconds, at which it was built; `None` where an entry has it, since
+/// it may be no more than the date of its newest entry.
+pub(crate) fn built_us(document: &SlicedDocument) -> Option<i64> {
+    let built = document.metadata.updated.as_ref()?.at_us?;
+    let is_it = |date: &Date| {
+        date.at_us
+            .is_some_and(|at| at.abs_diff(built) <= SAME_DATE_US)
+    };
+    let mut entries = document.entries.iter().map(|entry| entry.parse().0);
+    let is_of_entry = entries.any(|entry| entry.published.iter().chain(&entry.updated).any(is_it));
+    (!is_of_entry).then_some(built)
+}
+
+/// Microseconds by which the date of an entry and that of its document may differ and be one.
+const SAME_DATE_US: u64 = 60_000_000;

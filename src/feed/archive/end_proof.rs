@@ -332,6 +332,12 @@ impl ArchiveWalk {
             {
                 (PartialReason::OlderCopy, None)
             }
+            StepAnswer::Page(PageKind::Fresh | PageKind::Known, seen)
+                if reason == Some(PartialReason::OlderCopy) && self.may_be_older_copy(&seen) =>
+            {
+                self.pause_page(PartialReason::OlderCopy, now);
+                return PageUse::Drop;
+            }
             StepAnswer::Page(PageKind::Fresh | PageKind::Known, seen) => {
                 self.findings.holes.remove(0);
                 self.retry = None;

@@ -187,11 +187,8 @@ impl ArchiveWalk {
         }
         let used = self.keep_page(seen);
         self.counts.last = self.counts.kept;
-        // Archives stay as they were written.
-        if !matches!(self.strategy(), Some(Strategy::Archives)) {
-            for older in self.note_built(seen) {
-                self.add_hole(older, Some(PartialReason::OlderCopy));
-            }
+        for older in self.note_built(seen) {
+            self.add_hole(older, Some(PartialReason::OlderCopy));
         }
         if self.strategy().is_some_and(Strategy::follows_links) {
             self.note_links(seen, rules);

@@ -101,6 +101,7 @@ impl StagedPage {
             bytes: bytes as u64,
             keys: &self.keys,
             metadata,
+            built_us: None,
             damaged: false,
             mixed: false,
         }

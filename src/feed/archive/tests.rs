@@ -29,6 +29,7 @@ struct Doc {
     status: u16,
     landed: Option<String>,
     body: Option<u32>,
+    built_us: Option<i64>,
     damaged: bool,
     mixed: bool,
 }
@@ -106,6 +107,7 @@ fn begin(publisher: &Publisher, profile: &str, rules: &WalkRules) -> Result<Arch
         bytes: 1000,
         keys: &keys(&live.ids),
         metadata: &live.metadata,
+        built_us: live.built_us,
         damaged: live.damaged,
         mixed: live.mixed,
     };
@@ -149,6 +151,7 @@ fn reply(walk: &mut ArchiveWalk, url: &str, doc: &Doc, rules: &WalkRules, now: S
             bytes: 1000,
             keys: &keys,
             metadata: &doc.metadata,
+            built_us: doc.built_us,
             damaged: doc.damaged,
             mixed: doc.mixed,
         }),

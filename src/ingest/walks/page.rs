@@ -6,7 +6,8 @@ use crate::{
     feed::{
         absence::Coverage,
         archive::{
-            ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument, settle_known,
+            ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument, built_us,
+            settle_known,
         },
         different_feed::is_planet,
         reconcile::{ObservedEntry, WindowState, keys_needed, observe},
@@ -74,13 +75,15 @@ impl ArchiveReader<'_> {
         let judges = walk.is_repeated();
         let (read, mut page) = compute(move || {
             let window = window(&page, &body);
-            let damaged = window
-                .as_ref()
-                .is_some_and(|window| may_lack(window, &page, &body));
-            (window.map(|window| (window, body, damaged)), page)
+            let read = window.map(|window| {
+                let damaged = may_lack(&window, &page, &body);
+                let built_us = built_us(&window);
+                (window, body, damaged, built_us)
+            });
+            (read, page)
         })
         .await?;
-        let Some((window, body, damaged)) = read else {
+        let Some((window, body, damaged, built_us)) = read else {
             walk.answer(WalkReply::NoFeed, &rules, now);
             return Ok((None, None));
         };
@@ -88,6 +91,7 @@ impl ArchiveReader<'_> {
         let seen = WalkedDocument {
             damaged,
             mixed: is_planet(&window),
+            built_us,
             ..page.as_walked(body.len(), &window.metadata)
         };
         let used = walk.answer(WalkReply::Page(seen), &rules, now);

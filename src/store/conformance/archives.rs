@@ -52,6 +52,7 @@ pub(crate) fn walk() -> ArchiveWalk {
         bytes: 1,
         keys: &keys,
         metadata: &metadata,
+        built_us: None,
         damaged: false,
         mixed: false,
     };

@@ -29,7 +29,7 @@ stored_structs! {
     WalkFindings {
         named, fits, doubtful, damaged, held_whole, marked, flaw, lacks, holes, proof, built,
     }
-    BuildDates { latest_us, is_of_site, older }
+    BuildDates { latest_us, is_of_site, older, last, doubted, inversions }
     PageRetry { reason, tries, rounds }
     EndClaim { url, sign }
     StagedPage {

@@ -391,6 +391,7 @@ fn walk() -> ArchiveWalk {
         bytes: 100,
         keys: &[key(1)],
         metadata: &live,
+        built_us: None,
         damaged: false,
         mixed: true,
     };

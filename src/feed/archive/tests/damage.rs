@@ -283,3 +283,65 @@ fn a_page_from_a_cache_that_is_older_than_the_one_before_it_is_read_again_later(
         "partial (a page of its archives is an older copy than the page before it, as a cache keeps one)"
     );
 }
+
+/// Archives of four, each with a date of its own at which it was built. The one in the middle is the
+/// copy of a cache from before the last two posts until `fresh_at`.
+fn archives_cached_at(now: Stamp, fresh_at: Stamp, last: [i64; 2]) -> Publisher {
+    let built = |mut doc: Doc, at: i64| {
+        doc.built_us = Some(at);
+        doc
+    };
+    let prev = |ids: &[u32], n: u32| {
+        let url = format!("http://blog.example/a/{n}");
+        linked(ids.iter().copied(), "prev-archive", &url)
+    };
+    let second = if now < fresh_at {
+        built(prev(&[6, 5], 1), 400)
+    } else {
+        built(prev(&[8, 7, 6, 5], 1), 700)
+    };
+    publisher(&[
+        ("/rss", built(prev(&[14, 13, 12], 3), 1000)),
+        ("/a/3", built(prev(&[11, 10, 9], 2), 800)),
+        ("/a/2", second),
+        ("/a/1", built(prev(&[4, 3], 0), last[0])),
+        ("/a/0", built(doc([2, 1]), last[1])),
+    ])
+}
+
+#[test]
+fn an_archive_that_was_built_before_the_one_behind_it_is_read_again_for_three_days() {
+    const DAY: u64 = 86_400;
+    let walked = |fresh_at: Stamp, last: [i64; 2]| {
+        let mut now = NOW;
+        let mut walk = begin(&archives_cached_at(now, fresh_at, last), "none", &rules()).unwrap();
+        let mut kept = Vec::new();
+        while !walk.is_done() {
+            if let WalkStep::Wait(until) = walk.next(now) {
+                now = until;
+            }
+            let docs = archives_cached_at(now, fresh_at, last);
+            if let Some((url, PageUse::Keep)) = step(&mut walk, &docs, &rules(), &mut now) {
+                kept.push(url.replace("http://blog.example/a/", ""));
+            }
+        }
+        let days = (now.secs() - NOW.secs()) / DAY;
+        (kept.join(" "), walk.history().to_string(), days)
+    };
+    let complete = |kept: &str, days: u64| (kept.to_owned(), "complete".to_owned(), days);
+    let (in_a_while, never) = (NOW.plus_secs(40 * 3600), NOW.plus_secs(90 * DAY));
+    assert_eq!(walked(in_a_while, [600, 500]), complete("3 2 1 0 2", 2));
+    assert_eq!(walked(NOW, [600, 500]), complete("3 2 1 0", 0));
+    // Nothing tells what a second date of its own would not.
+    assert_eq!(walked(never, [600, 500]), complete("3 2 1 0", 3));
+    assert_eq!(
+        walked(never, [300, 200]),
+        complete("3 2 1 0", 0),
+        "in order"
+    );
+    assert_eq!(
+        walked(never, [600, 800]),
+        complete("3 2 1 0", 0),
+        "each page has the date of its last change"
+    );
+}

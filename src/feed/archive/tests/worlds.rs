@@ -1040,6 +1040,7 @@ fn begin_blog(blog: &Blog) -> ArchiveWalk {
         bytes: 1000,
         keys: &keys(&live.ids),
         metadata: &live.metadata,
+        built_us: None,
         damaged: false,
         mixed: false,
     };
