@@ -78,8 +78,8 @@ pub struct PublisherId {
     /// The source of the entry that a tombstone stood for: of a post of a group the member that it
     /// came from. `None` for a live item, whose entry names it.
     pub source: Option<Box<Source>>,
-    /// Digests by which an item that was forgotten is recognised under another name; `None` of any
-    /// other.
+    /// Digests by which an item that is gone is told from another with its id, and one that was
+    /// forgotten is recognised under another name; `None` of one that lives.
     pub witnesses: Option<Box<Witnesses>>,
 }
 
@@ -112,6 +112,17 @@ impl PublisherId {
         .unless_empty()
     }
 
+    /// The same of an item that goes, with the part of its source that is told.
+    pub fn of_gone(before: &Item, source: Option<Box<Source>>) -> Option<Self> {
+        Self {
+            witnesses: before
+                .entry()
+                .map(|entry| Box::new(Witnesses::beside_date(entry))),
+            ..Self::with_source(before.publisher_id.as_ref(), source).unwrap_or_default()
+        }
+        .unless_empty()
+    }
+
     /// The same of an item that is gone, with the part of its source that is told, or of one that
     /// lives, without.
     #[must_use]
@@ -129,8 +140,8 @@ impl PublisherId {
     }
 }
 
-/// The parts of an entry that tell which post it is: one-way digests, and dates. They outlive an item
-/// that was forgotten, so that it is recognised.
+/// The parts of an entry that tell which post it is: one-way digests, and dates. They outlive its
+/// content, so that it is recognised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Witnesses {
     /// The URL by which it is named, host included; `None` where its id is no URL.

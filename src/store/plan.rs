@@ -309,7 +309,7 @@ impl PlannedCommit {
                 self.evidence.push((delete.id, t, delete.evidence.clone()));
                 let source = before.remaining_source();
                 Ok(Item {
-                    publisher_id: PublisherId::with_source(before.publisher_id.as_ref(), source),
+                    publisher_id: PublisherId::of_gone(&before, source),
                     ..item
                 })
             }
@@ -317,7 +317,7 @@ impl PlannedCommit {
     }
 
     /// Counts the bytes of the feed, and refuses what its quota refuses. A commit that forgets an
-    /// item is always made.
+    /// item, or that takes away and adds nothing, is always made.
     fn weigh_items(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         let before = match feed.items.bytes {
@@ -333,7 +333,9 @@ impl PlannedCommit {
             }
         }
         let bytes = before.saturating_add(added).saturating_sub(removed);
-        if self.forgotten.is_empty()
+        let adds = self.items.values().any(|moved| !moved.item.is_gone());
+        if adds
+            && self.forgotten.is_empty()
             && let Some(quota_bytes) = limits.quota_against(added, removed, bytes)
         {
             return Err(StoreError::Quota {

@@ -6,15 +6,19 @@ use super::{
     correction::{Agreement, DocumentNeighbours, corrected},
     dated,
     rename::{UnknownEntry, renamed},
-    same_post::{Word, apart},
+    same_post::{Likeness, Word, apart},
     witnesses::Address,
 };
 use crate::feed::{
     item::{Item, ItemId, KeyHash, Witnesses, iri, uuid_iri},
     record::IdRule,
 };
-use everfeed_adapters::{Entry, Key};
+use everfeed_adapters::{
+    Entry, Key,
+    platforms::{Profile, content_digest},
+};
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     sync::Arc,
 };
@@ -22,7 +26,7 @@ use std::{
 /// An entry and the item it belongs to.
 pub(super) struct BoundEntry<'a> {
     /// The entry.
-    pub(super) reading: &'a ParsedEntry,
+    pub(super) reading: Cow<'a, ParsedEntry>,
     /// The key that bound it.
     pub(super) key: KeyHash,
     /// Its item.
@@ -56,6 +60,27 @@ impl BoundEntry<'_> {
             changing_since: None,
         };
         (row, held.is_some_and(|item| !item.is_gone()))
+    }
+}
+
+impl BoundEntry<'_> {
+    /// Makes no edit of an entry in which nothing but id and links has changed, where these do not
+    /// tell posts apart.
+    fn leave_address(&mut self, profile: Option<&Profile>) {
+        let Some(held) = self.target.item() else {
+            return;
+        };
+        let (Some(entry), digests) = (held.entry(), held.digests) else {
+            return;
+        };
+        let as_before = Entry {
+            links: entry.links.clone(),
+            ..(*self.reading.entry).clone()
+        };
+        let content = content_digest(&as_before, profile);
+        if digests.version == self.reading.digests.version && content == digests.content {
+            self.reading.to_mut().digests.content = content;
+        }
     }
 }
 
@@ -118,14 +143,67 @@ impl<'a> Binder<'a> {
         let parted: Vec<EntryGroup<'a>> =
             groups.iter().flat_map(|group| self.part(group)).collect();
         let chosen = parted.iter().filter_map(|posts| latest(posts));
-        let mut bound: HashMap<usize, BoundEntry<'a>> = chosen
-            .filter_map(|(at, reading)| Some((at, self.bind_one(reading)?)))
-            .collect();
+        let named = |(at, reading)| (at, reading, Names::of(self.namespace, reading));
+        let chosen: Vec<NamedEntry<'a>> = chosen.map(named).collect();
+        let misnamed = self.misnamed(seen, &chosen);
+        let bind = |(at, reading, names)| {
+            let bound = self.bind_one(reading, names, misnamed.contains(&at))?;
+            Some((at, bound))
+        };
+        let mut bound: HashMap<usize, BoundEntry<'a>> =
+            chosen.into_iter().filter_map(bind).collect();
         self.rename(seen, &mut bound);
         if !seen.coverage.is_partial() {
             self.correct(seen, &mut bound);
         }
+        for bound in bound.values_mut() {
+            if !misnamed.is_empty() || self.is_of_another(bound) {
+                bound.leave_address(seen.profile.as_deref());
+            }
+        }
         bound
+    }
+
+    /// True when the id of an entry founded another item than its own.
+    fn is_of_another(&self, bound: &BoundEntry<'_>) -> bool {
+        let id = bound.target.id();
+        let founder = || {
+            let plain = KeyHash::of(self.namespace, &bound.reading.key.stripped());
+            self.known.items.get(&plain)
+        };
+        bound.key.item_id() != id && founder().is_some_and(|item| !item.is_gone() && item.id != id)
+    }
+
+    // Decides: Does an id name its post, or a place in a list that another post has now?
+    /// The places of the entries whose ids lead to other posts, as after an import that adds one to
+    /// all ids and links, or where both are places in the list: their words are not those of the item
+    /// of the id, and they are another item, which the document does not show under its own id.
+    fn misnamed(&self, seen: &Observation, chosen: &[NamedEntry<'a>]) -> HashSet<usize> {
+        let mut believed: HashSet<ItemId> = self.claimed.union(&seen.elsewhere).copied().collect();
+        let mut named: HashMap<usize, ItemId> = HashMap::new();
+        let mut doubted = Vec::new();
+        for &(at, reading, ref names) in chosen {
+            let Some((_, item)) = self.known_item(reading, names) else {
+                continue;
+            };
+            if has_other_words(&item, &reading.entry) {
+                named.insert(at, item.id);
+                doubted.push(UnknownEntry {
+                    at,
+                    reading,
+                    is_key_unknown: false,
+                });
+            } else {
+                believed.insert(item.id);
+            }
+        }
+        let mut found = renamed(self.known, &believed, &doubted);
+        found.retain(|at, item| named[at] != item.id);
+        let shown: HashSet<ItemId> = found.values().map(|item| item.id).collect();
+        let are_many = found.len() >= MISNAMED_MIN;
+        let is_misnamed =
+            |at: &usize| found.contains_key(at) || are_many || shown.contains(&named[at]);
+        named.keys().copied().filter(is_misnamed).collect()
     }
 
     /// Gives entries that would be new the items that they are under another id.
@@ -176,15 +254,18 @@ impl<'a> Binder<'a> {
             let key = KeyHash::of(self.namespace, &key.stripped());
             !self.known.items.contains_key(&key)
         };
-        let mut unknown: Vec<UnknownEntry<'_>> = bound
-            .iter()
-            .filter(|(_, bound)| is_new(bound))
-            .map(|(at, bound)| UnknownEntry {
+        let unknown = |(at, bound): (&usize, &BoundEntry<'a>)| {
+            let Cow::Borrowed(reading) = &bound.reading else {
+                return None;
+            };
+            Some(UnknownEntry {
                 at: *at,
-                reading: bound.reading,
-                is_key_unknown: is_unknown(&bound.reading.key),
+                reading,
+                is_key_unknown: is_unknown(&reading.key),
             })
-            .collect();
+        };
+        let new = bound.iter().filter(|(_, bound)| is_new(bound));
+        let mut unknown: Vec<UnknownEntry<'_>> = new.filter_map(unknown).collect();
         unknown.sort_unstable_by_key(|unknown| unknown.at);
         unknown
     }
@@ -229,19 +310,16 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds one entry; `None` when another entry of the document has its item already.
-    fn bind_one(&mut self, reading: &'a ParsedEntry) -> Option<BoundEntry<'a>> {
-        let (namespace, entry) = (self.namespace, &reading.entry);
-        let hashed = |name: String| (KeyHash::of(namespace, &name), name);
-        let plain = KeyHash::of(namespace, &reading.key.stripped());
-        let split = split_key(&reading.key, entry)
-            .or_else(|| numbered_key(&reading.key, entry))
-            .map(hashed);
-        let post = match self.id_rule {
-            IdRule::IdLinkAndDate => post_key(&reading.key, entry).map(hashed),
-            IdRule::Id | IdRule::IdAndLink => None,
-        };
-        let key_of = |name: &Option<(KeyHash, String)>| name.as_ref().map(|(key, _)| *key);
-        let known = self.known_item(key_of(&post), key_of(&split), plain, entry);
+    fn bind_one(
+        &mut self,
+        reading: &'a ParsedEntry,
+        names: Names,
+        is_misnamed: bool,
+    ) -> Option<BoundEntry<'a>> {
+        let namespace = self.namespace;
+        let known = (!is_misnamed).then(|| self.known_item(reading, &names));
+        let known = known.flatten();
+        let Names { post, split, plain } = names;
         let is_free = |key: KeyHash| {
             !self.known.items.contains_key(&key) && !self.claimed.contains(&key.item_id())
         };
@@ -262,14 +340,15 @@ impl<'a> Binder<'a> {
         };
         self.claimed.insert(target.id());
         // From now on it is found by its date, whatever name it was first known by.
-        if let Some((post, _)) = post
+        if self.id_rule == IdRule::IdLinkAndDate
+            && let Some((post, _)) = post
             && post != key
             && !self.known.items.contains_key(&post)
         {
             self.aliases.push((post, target.id()));
         }
         Some(BoundEntry {
-            reading,
+            reading: Cow::Borrowed(reading),
             key,
             target,
             is_renamed: false,
@@ -279,35 +358,34 @@ impl<'a> Binder<'a> {
 
     /// The known item of an entry, and the key that leads to it: by its date, else by its link, else
     /// by its id alone.
-    fn known_item(
+    pub(super) fn known_item(
         &self,
-        post: Option<KeyHash>,
-        split: Option<KeyHash>,
-        plain: KeyHash,
-        entry: &Entry,
+        reading: &ParsedEntry,
+        names: &Names,
     ) -> Option<(KeyHash, Arc<Item>)> {
         let unclaimed = |key: KeyHash| {
             let item = self.known.items.get(&key)?;
             (!self.claimed.contains(&item.id)).then(|| (key, Arc::clone(item)))
         };
-        if let Some(found) = post.and_then(unclaimed) {
-            return Some(found);
-        }
-        if let Some(found) = split.and_then(unclaimed)
-            && (self.id_rule != IdRule::IdLinkAndDate || !self.is_another(&found.1, entry))
-        {
-            return Some(found);
-        }
-        unclaimed(plain).filter(|(_, item)| !self.is_another(item, entry))
+        let is_it = |item: &Item| !self.is_another(item, &reading.entry);
+        let of_name = |name: &Option<(KeyHash, String)>| unclaimed(name.as_ref()?.0);
+        let by_post = of_name(&names.post);
+        by_post
+            .or_else(|| {
+                let found = of_name(&names.split);
+                let is_link_enough = self.id_rule != IdRule::IdLinkAndDate;
+                found.filter(|(_, item)| is_link_enough && !item.is_gone() || is_it(item))
+            })
+            .or_else(|| unclaimed(names.plain).filter(|(_, item)| is_it(item)))
     }
 
     /// True when an entry with a known id is another item all the same: link, title and published
     /// are present on both sides and all differ, or, once the feed was caught giving one id to
     /// several links, the link differs, or, once it was caught giving one link to several posts,
     /// too, title and date.
-    pub(super) fn is_another(&self, item: &Item, entry: &Entry) -> bool {
+    fn is_another(&self, item: &Item, entry: &Entry) -> bool {
         let Some(held) = item.entry() else {
-            return self.is_other_than_gone(item, entry);
+            return Self::is_other_than_gone(item, entry);
         };
         let has_other_link = is_different(held.permalink(), entry.permalink());
         match self.id_rule {
@@ -321,15 +399,14 @@ impl<'a> Binder<'a> {
 impl Binder<'_> {
     // Decides: Does a deleted post come back, or has another one got its id?
     /// True when an entry with the id of a deleted item is another post: the number of a row is
-    /// given again. Of an item whose content is not remembered any more, the date of publication
-    /// tells, unless the id is the post's own address.
-    fn is_other_than_gone(&self, item: &Item, entry: &Entry) -> bool {
+    /// given again. Of an older tombstone, of which no more is kept, the date of publication tells,
+    /// unless the id is the post's own address.
+    fn is_other_than_gone(item: &Item, entry: &Entry) -> bool {
         if item.content.is_forgotten() {
             return false;
         }
-        let mut recent = self.known.window.tombstones.iter();
-        if let Some(gone) = recent.find(|gone| gone.id == item.id) {
-            return is_all_other(&gone.entry, entry);
+        if let Some(held) = Witnesses::of_gone(item) {
+            return Likeness::of(&held, &Witnesses::of(entry), 0).is_other();
         }
         let address = |reference: Option<&str>| reference.and_then(Address::of);
         let is_own_address = address(entry.permalink()) == address(entry.id.as_deref());
@@ -340,6 +417,22 @@ impl Binder<'_> {
             && dates.is_some_and(|(held, given)| apart(held, given) == Word::Contradicts)
     }
 }
+
+/// True when neither the title nor the text of an entry is that of the item of its id, and two of
+/// title, text and date are others.
+pub(super) fn has_other_words(item: &Item, entry: &Entry) -> bool {
+    let Some(held) = item
+        .entry()
+        .filter(|held| held.title.is_none() || held.title != entry.title)
+    else {
+        return false;
+    };
+    Likeness::of(&Witnesses::of(held), &Witnesses::of(entry), 0).has_other_words()
+}
+
+/// Entries that are other posts than their ids say, from which on no id of the document is believed
+/// against all words.
+const MISNAMED_MIN: usize = 3;
 
 /// True when nothing says that two entries of one id are one post: link, title and published are
 /// present on both sides, and all differ. An id that is a number says so little that, without links,
@@ -374,6 +467,29 @@ fn is_other_post(held: &Entry, given: &Entry) -> bool {
     let published = |entry: &'_ Entry| entry.published.as_ref().map(|date| date.raw.clone());
     is_different(title(held).as_deref(), title(given).as_deref())
         && is_different(published(held).as_deref(), published(given).as_deref())
+}
+
+/// The keys of an entry, with the names that the longer ones are made of.
+pub(super) struct Names {
+    /// By its date, too.
+    post: Option<(KeyHash, String)>,
+    /// By its link, too.
+    split: Option<(KeyHash, String)>,
+    /// By its id alone.
+    plain: KeyHash,
+}
+
+impl Names {
+    pub(super) fn of(namespace: &str, reading: &ParsedEntry) -> Self {
+        let (key, entry) = (&reading.key, &reading.entry);
+        let hashed = |name: String| (KeyHash::of(namespace, &name), name);
+        let split = split_key(key, entry).or_else(|| numbered_key(key, entry));
+        Self {
+            post: post_key(key, entry).map(hashed),
+            split: split.map(hashed),
+            plain: KeyHash::of(namespace, &key.stripped()),
+        }
+    }
 }
 
 /// Every key under which an entry may be known.
@@ -422,6 +538,9 @@ fn numbered_key(key: &Key, entry: &Entry) -> Option<String> {
     let is_bare = entry.permalink().is_none() && is_number(id);
     is_bare.then(|| post_key(key, entry))?
 }
+
+/// An entry, where it stands in the document, and its keys.
+type NamedEntry<'a> = (usize, &'a ParsedEntry, Names);
 
 /// Entries and where they stand in the document.
 type EntryGroup<'a> = Vec<(usize, &'a ParsedEntry)>;

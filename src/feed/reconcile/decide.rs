@@ -4,7 +4,7 @@
 use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, ParsedEntry, Put,
     PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
-    bind::{Binder, BoundEntry, BoundItem, keys_of},
+    bind::{Binder, BoundEntry, BoundItem, Names, has_other_words, keys_of},
     chronology, correction,
     edit::is_edit,
     flood_limiter::FloodLimiter,
@@ -57,10 +57,9 @@ pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> V
 pub fn witness_keys(namespace: &str, known: &Known, seen: &Observation) -> Vec<KeyHash> {
     let binder = Binder::new(namespace, known, HashSet::new());
     let is_unknown = |reading: &ParsedEntry| {
-        let own = KeyHash::of(namespace, &reading.key.stripped());
         let is_split = known.id_rule != IdRule::Id;
-        let held = known.items.get(&own);
-        is_split || held.is_none_or(|item| binder.is_another(item, &reading.entry))
+        let held = || binder.known_item(reading, &Names::of(namespace, reading));
+        is_split || held().is_none_or(|(_, item)| has_other_words(&item, &reading.entry))
     };
     let parsed = seen.entries.iter().filter_map(ObservedEntry::parsed);
     let unknown = parsed.filter(|reading| is_unknown(reading));

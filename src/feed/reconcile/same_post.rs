@@ -106,6 +106,25 @@ impl Likeness {
             .count()
     }
 
+    /// Number of title, text and date that contradict.
+    fn contradicting(&self) -> usize {
+        let words = [self.title, self.text, self.date];
+        words
+            .iter()
+            .filter(|word| **word == Word::Contradicts)
+            .count()
+    }
+
+    /// True when neither title nor text agrees, and two of title, text and date contradict.
+    pub(super) fn has_other_words(&self) -> bool {
+        self.title != Word::Agrees && self.text != Word::Agrees && self.contradicting() >= 2
+    }
+
+    /// True when no date agrees, either.
+    pub(super) fn is_other(&self) -> bool {
+        self.has_other_words() && self.date != Word::Agrees
+    }
+
     // Decides: Are an unknown entry and a held item one post?
     /// True when the two are one post: two witnesses agree and none contradicts. One of them must
     /// be the date unless the feed has changed its scheme: a title, a link and a text may all come

@@ -51,12 +51,36 @@ impl Witnesses {
         }
     }
 
+    /// Those of its title, texts and last change: an item that is gone keeps them beside the date of
+    /// its publication.
+    pub fn beside_date(entry: &Entry) -> Self {
+        let whole = Self::of(entry);
+        Self {
+            own_id: None,
+            addresses: Vec::new(),
+            published: None,
+            updated: whole.updated.filter(|_| whole.published.is_none()),
+            ..whole
+        }
+    }
+
     /// Those of an item that lives, or was forgotten: any other tombstone is found by its key only.
     pub fn of_item(item: &Item) -> Option<Self> {
         match item.entry() {
             Some(entry) => Some(Self::of(entry)),
-            None => item.publisher_id.as_ref()?.witnesses.as_deref().cloned(),
+            None if item.content.is_forgotten() => Self::of_gone(item),
+            None => None,
         }
+    }
+
+    /// Those that were kept of an item that is gone.
+    pub(super) fn of_gone(item: &Item) -> Option<Self> {
+        let kept = item.publisher_id.as_ref()?.witnesses.as_deref()?;
+        let published = item.published_us.map(|at| at.div_euclid(1_000_000));
+        Some(Self {
+            published: kept.published.or(published),
+            ..kept.clone()
+        })
     }
 
     /// True when it has a text, long or short.

@@ -932,7 +932,11 @@ async fn the_bytes_of_a_feed_are_counted_and_a_commit_that_would_pass_its_quota_
         rig.commit(crate::store::Commit { basis, ..commit }).await
     };
     assert_eq!(held(feed).await, 0);
-    within(feed, u64::MAX, vec![add(1), add(2)]).await.unwrap();
+    // More than the digests that a tombstone keeps of its words.
+    let long = edit(1, &"words ".repeat(40));
+    within(feed, u64::MAX, vec![add(1), long, add(2)])
+        .await
+        .unwrap();
     let two = held(feed).await;
     let refused = within(feed, two + 10, vec![add(3)]).await;
     let Err(StoreError::Quota {

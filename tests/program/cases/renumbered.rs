@@ -222,3 +222,123 @@ async fn a_capped_list_that_says_to_be_whole_deletes_nothing_behind_a_cache() {
         assert_eq!(total(&blog).await, 21);
     }
 }
+
+/// Posts of which id and link are this number.
+fn named_by(letters: &str, number: impl Fn(usize, char) -> i64) -> Posts {
+    let numbered = posts(letters).0.into_iter().zip(letters.chars());
+    let name = |(at, (mut post, letter)): (usize, (Post, char))| {
+        post.link = format!("http://blog.example/?p={}", number(at, letter));
+        post.id = post.link.clone();
+        post
+    };
+    Posts(numbered.enumerate().map(name).collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_that_adds_one_to_ids_and_links_makes_of_no_post_its_neighbour() {
+    for (format, document) in FORMATS {
+        for [first, second] in [[1, 1], [1, -1], [-1, 3], [2, 5]] {
+            let by = |letters: &str, more: i64| {
+                document(named_by(letters, |_, letter| {
+                    more + i64::from(u32::from(letter))
+                }))
+            };
+            let what = format!("{format}, {first} and {second}");
+            let mut blog = Blog::of(by("onmlkjihgfedcba", 0)).await;
+            assert_eq!(blog.shows(by("onmlkjihgfedcba", first)).await, "", "{what}");
+            assert_eq!(blog.stays(30).await, "", "{what}");
+            // One of ten is gone with the next one.
+            let moved = first + second;
+            assert_eq!(blog.shows(by("onmlkjigfedcba", moved)).await, "", "{what}");
+            let told = blog.stays(48).await;
+            assert_eq!(told, "25 h: -h absent-bracketed", "{what}");
+            assert_eq!(
+                blog.shows(by("ponmlkjigfedcb", moved)).await,
+                "+p",
+                "{what}"
+            );
+            let edited = named_by("ponmlkjigfedcb", |_, letter| {
+                moved + i64::from(u32::from(letter))
+            });
+            let edited = edited.but("f", |post| {
+                post.title = "All words are others in this f".into();
+                post.text = "And nothing of what was said is left.".into();
+            });
+            assert_eq!(blog.shows(document(edited)).await, "*f", "{what}");
+            assert_eq!(total(&blog).await, 16, "{what}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn places_in_the_list_are_neither_ids_nor_links() {
+    for (format, document) in FORMATS {
+        let by =
+            |letters: &str| document(named_by(letters, |at, _| 1 + i64::try_from(at).unwrap()));
+        let mut blog = Blog::of(by("hgfedcba")).await;
+        for (letters, told) in [
+            ("ihgfedcb", "+i"),
+            ("jihgfedc", "+j"),
+            ("lkjihgfe", "+k +l"),
+        ] {
+            assert_eq!(blog.shows(by(letters)).await, told, "{format}");
+            assert_eq!(blog.stays(30).await, "", "{format}");
+        }
+        // An older one moves up.
+        assert_eq!(blog.shows(by("lkjihged")).await, "", "{format}");
+        let told = blog.stays(48).await;
+        assert_eq!(told, "1 h: -f absent-bracketed", "{format}");
+        assert_eq!(blog.shows(by("mkjihged")).await, "+m", "{format}");
+        let told = blog.stays(48).await;
+        assert_eq!(told, "1 h: -l absent-bracketed", "{format}");
+        assert_eq!(blog.shows(by("nmkjihge")).await, "+n", "{format}");
+        assert_eq!(blog.stays(30).await, "", "{format}");
+        assert_eq!(total(&blog).await, 14, "{format}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_at_the_address_of_a_deleted_one_is_another_unless_words_or_date_are_the_same() {
+    let name = |_, letter| i64::from(u32::from(letter));
+    let reused = |change: fn(&mut Post)| {
+        let posts = named_by("gfedba", name);
+        posts.but("g", move |post| {
+            post.link = format!("http://blog.example/?p={}", u32::from('c'));
+            post.id = post.link.clone();
+            change(post);
+        })
+    };
+    let of_c = || posts("c").0.remove(0);
+    for (format, document) in FORMATS {
+        for days in [0, 20] {
+            for (what, change, told) in [
+                ("all is other", (|_| ()) as fn(&mut Post), "+g"),
+                (
+                    "its title",
+                    |post| post.title = "The post called c".into(),
+                    "^c",
+                ),
+                (
+                    "its text",
+                    |post| post.text = "What there is to say of c.".into(),
+                    "^g",
+                ),
+                ("its date", |post| post.published = None, "^g"),
+            ] {
+                let mut blog = Blog::of(document(named_by("fedcba", name))).await;
+                blog.shows(document(named_by("fedba", name))).await;
+                let gone = blog.stays(48).await;
+                assert!(gone.contains("-c absent-bracketed"), "{gone}");
+                blog.stays(24 * days).await;
+                let mut given = reused(change);
+                if what == "its date" {
+                    given.0[0].published = of_c().published;
+                }
+                let first = blog.shows(document(given)).await;
+                let then = blog.stays(60).await;
+                let found = format!("{first}{}", then.split(": ").last().unwrap());
+                assert_eq!(found, told, "{format}, {what}, {days} days");
+            }
+        }
+    }
+}
