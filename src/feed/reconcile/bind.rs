@@ -435,22 +435,9 @@ pub(super) fn has_other_words(item: &Item, entry: &Entry) -> bool {
 const MISNAMED_MIN: usize = 3;
 
 /// True when nothing says that two entries of one id are one post: link, title and published are
-/// present on both sides, and all differ. An id that is a number says so little that, without links,
-/// the texts are compared in their place.
+/// present on both sides, and all differ.
 fn is_all_other(held: &Entry, given: &Entry) -> bool {
-    let is_linked = held.permalink().is_some() || given.permalink().is_some();
-    let differs = if is_linked {
-        is_different(held.permalink(), given.permalink())
-    } else {
-        is_number(given.id.as_deref().unwrap_or_default())
-            && Witnesses::of(held).texts != Witnesses::of(given).texts
-    };
-    differs && is_other_post(held, given)
-}
-
-/// True for the number of a row, or of a place in a list.
-fn is_number(id: &str) -> bool {
-    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())
+    is_different(held.permalink(), given.permalink()) && is_other_post(held, given)
 }
 
 /// Polls running in which an entry may change and still get an alias for each new id.
@@ -483,10 +470,9 @@ impl Names {
     pub(super) fn of(namespace: &str, reading: &ParsedEntry) -> Self {
         let (key, entry) = (&reading.key, &reading.entry);
         let hashed = |name: String| (KeyHash::of(namespace, &name), name);
-        let split = split_key(key, entry).or_else(|| numbered_key(key, entry));
         Self {
             post: post_key(key, entry).map(hashed),
-            split: split.map(hashed),
+            split: split_key(key, entry).map(hashed),
             plain: KeyHash::of(namespace, &key.stripped()),
         }
     }
@@ -530,13 +516,6 @@ fn post_key(key: &Key, entry: &Entry) -> Option<String> {
         ))
         .stripped(),
     )
-}
-
-/// The same of a post without a link whose id is a number.
-fn numbered_key(key: &Key, entry: &Entry) -> Option<String> {
-    let Key::Id(id) = key else { return None };
-    let is_bare = entry.permalink().is_none() && is_number(id);
-    is_bare.then(|| post_key(key, entry))?
 }
 
 /// An entry, where it stands in the document, and its keys.
