@@ -19,7 +19,7 @@ use crate::{
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{CHANGED_POLLS_MAX, Evidence, WindowState, address_witness, unshown},
+        reconcile::{Evidence, WindowState, address_witness, unshown},
         record::{FeedNo, FeedRecord, Gap},
         schedule::{PollState, Repeat, ValidatorPair},
         stamp::Stamp,
@@ -435,12 +435,15 @@ fn dates_of(item: &Item, entry: &Entry) -> Vec<String> {
     unread.chain(unshown).map(|date| date.raw.clone()).collect()
 }
 
+/// Polls running in which an entry may change before that is told of it, though no form waits.
+const CHURN_POLLS: u16 = 24;
+
 fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
     let row = last.entries.iter().find(|row| row.id == item.id);
     let polls = row.map_or(0, |row| row.changed_polls);
     let mut waiting = last.deferred.iter().filter(|held| !held.is_between_turns());
     let held = waiting.find(|held| held.id == item.id);
-    if item.is_gone() || (polls <= CHANGED_POLLS_MAX && held.is_none()) {
+    if item.is_gone() || (polls <= CHURN_POLLS && held.is_none()) {
         return None;
     }
     let stretches = held.map_or(&[][..], |held| &held.stretches);

@@ -56,7 +56,7 @@ pub use decide::{
     release, witness_keys,
 };
 pub use difference::EntryPart;
-pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
+pub use flood_limiter::DeferredEdit;
 pub use observe::observe;
 pub use rename::join;
 pub use unshown_dates::{unshown, unshown_dates};

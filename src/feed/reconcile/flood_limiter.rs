@@ -60,9 +60,8 @@ pub(super) struct ChangeRun {
     pub(super) since: Option<Stamp>,
 }
 
-/// Polls running in which an entry may change and still be committed at once (POLLING 1.3, after
-/// lemon24/reader's `HASH_CHANGED_LIMIT`).
-pub const CHANGED_POLLS_MAX: u16 = 24;
+/// Polls running in which an entry may change and still be committed at once, within a day.
+const CHANGED_POLLS_MAX: u16 = 4;
 
 /// Time for which it must have gone on besides, in seconds: polls are a minute apart where somebody
 /// reads a feed beside its origin, and the report of an evening is no churn.
