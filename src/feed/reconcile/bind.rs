@@ -154,6 +154,7 @@ impl<'a> Binder<'a> {
             chosen.into_iter().filter_map(bind).collect();
         self.rename(seen, &mut bound);
         if !seen.coverage.is_partial() {
+            self.revise(&mut bound);
             self.correct(seen, &mut bound);
         }
         for bound in bound.values_mut() {
@@ -219,6 +220,36 @@ impl<'a> Binder<'a> {
             }
         }
         self.aliases.sort_unstable();
+    }
+
+    /// Gives entries that would still be new the items of their links, where the ids are those links
+    /// with a revision behind them: title, text and date may all be others. The item stood before one
+    /// that is still there, so that it did not roll off, and no other is known by the link, as it is
+    /// where many comments have the link of one post.
+    fn revise(&mut self, bound: &mut HashMap<usize, BoundEntry<'a>>) {
+        let rows = &self.known.window.entries;
+        let last = rows.iter().rposition(|row| self.claimed.contains(&row.id));
+        let linked = |entry: &Entry, link: &Address| revised_link(entry).as_ref() == Some(link);
+        for unknown in self.unknown(bound) {
+            let Some(link) = revised_link(&unknown.reading.entry) else {
+                continue;
+            };
+            let items = self.known.items.values().chain(&self.known.lookalikes);
+            let of_link = items.filter(|item| item.entry().is_some_and(|held| linked(held, &link)));
+            let mut of_link: Vec<&Arc<Item>> = of_link.collect();
+            of_link.sort_unstable_by_key(|item| item.id);
+            of_link.dedup_by_key(|item| item.id);
+            let missing = |item: &Item| {
+                let stood = rows.iter().position(|row| row.id == item.id);
+                !self.claimed.contains(&item.id) && stood.is_some_and(|at| Some(at) < last)
+            };
+            if let [item] = of_link[..]
+                && missing(item)
+                && let Some(bound) = bound.get_mut(&unknown.at)
+            {
+                self.give(bound, Arc::clone(item));
+            }
+        }
     }
 
     /// Gives entries that would still be new the items whose places they took.
@@ -443,6 +474,13 @@ fn is_all_other(held: &Entry, given: &Entry) -> bool {
 /// Polls running in which an entry may change and still get an alias for each new id.
 // Limit: later ids of it lead to it by its witnesses alone.
 const ALIAS_POLLS_MAX: u16 = 3;
+
+/// The link of an entry whose id is that link with more behind it.
+fn revised_link(entry: &Entry) -> Option<Address> {
+    let (id, link) = (entry.id.as_deref()?, entry.permalink()?);
+    let is_longer = id.len() > link.len() && id.starts_with(link);
+    Address::of(link).filter(|_| is_longer)
+}
 
 fn is_different(held: Option<&str>, given: Option<&str>) -> bool {
     matches!((held, given), (Some(a), Some(b)) if a != b)

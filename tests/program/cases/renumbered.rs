@@ -64,6 +64,44 @@ async fn an_id_with_a_revision_in_it_makes_no_second_item() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_revision_with_another_date_is_the_post_of_its_link() {
+    for (format, document) in FORMATS {
+        let by = |letters: &str, revision: u32| {
+            let posts = posts(letters).each(|post| revised(post, "#7", 0));
+            let again = |post: &mut Post| {
+                revised(post, "#7", revision);
+                post.published = post.published.map(|at| at + i64::from(revision) * 7_777);
+            };
+            document(posts.but("d", again))
+        };
+        let mut blog = Blog::of(by("fedcba", 0)).await;
+        for revision in 1..4 {
+            assert_eq!(blog.shows(by("fedcba", revision)).await, "*d", "{format}");
+            assert_eq!(blog.stays(30).await, "", "{format}");
+        }
+        assert_eq!(total(&blog).await, 6, "{format}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn comments_with_the_link_of_one_post_are_several() {
+    let by = |letters: &str| {
+        let number = |post: &mut Post| {
+            let name = post.title.split(' ').next_back().unwrap().to_owned();
+            post.link = "http://blog.example/post".into();
+            post.id = format!("{}#comment-{name}", post.link);
+        };
+        rss(posts(letters).each(number))
+    };
+    let mut blog = Blog::of(by("fedcba")).await;
+    for (letters, told) in [("gfedcb", "+g"), ("hgedcb", "+h"), ("ihgedc", "+i")] {
+        let found = blog.shows(by(letters)).await;
+        assert!(found.contains(told) && !found.contains('*'), "{found}");
+    }
+    assert_eq!(total(&blog).await, 9);
+}
+
 /// Posts by the numbers of their rows: `g` has that of `c`, which was deleted before.
 fn numbered(letters: &str) -> Posts {
     posts(letters).each(|post| {
