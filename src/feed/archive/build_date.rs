@@ -118,3 +118,29 @@ pub(crate) fn built_us(document: &SlicedDocument) -> Option<i64> {
 
 /// Microseconds by which the date of an entry and that of its document may differ and be one.
 const SAME_DATE_US: u64 = 60_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everfeed_adapters::{Hints, slice};
+
+    #[test]
+    fn a_document_is_built_at_its_own_date_unless_an_entry_has_it() {
+        let check = |head: &str, entry: &str, expect: Option<i64>| {
+            let document = format!(
+                "<rss version=\"2.0\"><channel><title>A blog</title>{head}<item><guid>1</guid>\
+                 <title>A post</title>{entry}</item></channel></rss>"
+            );
+            let sliced = slice(document.as_bytes(), &Hints::default()).unwrap();
+            let secs = built_us(&sliced).map(|at| at / 1_000_000);
+            assert_eq!(secs, expect, "{document}");
+        };
+        let head = "<lastBuildDate>Sat, 01 Jan 2022 10:00:00 GMT</lastBuildDate>";
+        let date = |at: &str| format!("<pubDate>Sat, 01 Jan 2022 {at} GMT</pubDate>");
+        check(head, &date("09:00:00"), Some(1_641_031_200));
+        check(head, "", Some(1_641_031_200));
+        check(head, &date("10:00:00"), None);
+        check(head, &date("09:59:30"), None);
+        check("", &date("09:00:00"), None);
+    }
+}
