@@ -15,7 +15,7 @@ pub(crate) struct BuildDates {
     pub(crate) is_of_site: bool,
     /// Addresses of pages with an earlier one, at most [`OLDER_MAX`].
     pub(crate) older: Vec<String>,
-    /// The last page of which no entry has the date, and that date.
+    /// The last page of links that has a date, and that date.
     pub(crate) last: Option<(String, i64)>,
     /// The page that was built before the one behind it, and its date.
     pub(crate) doubted: Option<(String, i64)>,
@@ -51,11 +51,13 @@ impl BuildDates {
         }
     }
 
-    /// Takes note of a page of links, whose date no entry has. Returns the page that may be an older
-    /// copy since: the page before this one, which holds newer posts and was built earlier.
-    fn note_behind(&mut self, asked: &str, built: i64) -> Option<String> {
-        let before = self.last.replace((asked.to_owned(), built));
-        let (before, at) = before.filter(|(before, at)| *at < built && before != asked)?;
+    /// Takes note of a page of links. Returns the page that may be an older copy since: the page
+    /// before this one, which holds newer posts and was built earlier. `is_built` when no entry has
+    /// the date of this page, so that it is more than that of a post.
+    fn note_behind(&mut self, asked: &str, date: i64, is_built: bool) -> Option<String> {
+        let before = self.last.replace((asked.to_owned(), date));
+        let is_inverted = |(before, at): &(String, i64)| is_built && *at < date && before != asked;
+        let (before, at) = before.filter(is_inverted)?;
         self.inversions = self.inversions.saturating_add(1);
         self.doubted = (self.inversions == 1).then(|| (before.clone(), at));
         self.doubted.is_some().then_some(before)
@@ -75,10 +77,15 @@ impl ArchiveWalk {
         let is_linked = self.strategy().is_some_and(Strategy::follows_links);
         let is_linked = is_linked && !self.findings.held_whole;
         let dates = self.findings.built.get_or_insert_default();
-        let head = head_us(seen).filter(|_| !is_archive);
-        let mut older = head.map_or_else(Vec::new, |built| dates.note(seen.asked, built));
-        let built = seen.built_us.filter(|_| is_linked);
-        older.extend(built.and_then(|built| dates.note_behind(seen.asked, built)));
+        let mut older = Vec::new();
+        if let Some(date) = head_us(seen) {
+            if !is_archive {
+                older = dates.note(seen.asked, date);
+            }
+            if is_linked {
+                older.extend(dates.note_behind(seen.asked, date, seen.built_us.is_some()));
+            }
+        }
         older
     }
 
@@ -95,7 +102,7 @@ impl ArchiveWalk {
         let doubted = dates.and_then(|dates| dates.doubted.as_ref());
         let rounds = self.retry.as_ref().map_or(0, |retry| retry.rounds);
         rounds < DOUBTED_READ_MAX
-            && doubted.is_some_and(|(url, at)| url == seen.asked && seen.built_us == Some(*at))
+            && doubted.is_some_and(|(url, at)| url == seen.asked && head_us(seen) == Some(*at))
     }
 }
 
@@ -117,7 +124,7 @@ pub(crate) fn built_us(document: &SlicedDocument) -> Option<i64> {
 }
 
 /// Microseconds by which the date of an entry and that of its document may differ and be one.
-const SAME_DATE_US: u64 = 60_000_000;
+const SAME_DATE_US: u64 = 5_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -140,7 +147,7 @@ mod tests {
         check(head, &date("09:00:00"), Some(1_641_031_200));
         check(head, "", Some(1_641_031_200));
         check(head, &date("10:00:00"), None);
-        check(head, &date("09:59:30"), None);
+        check(head, &date("09:59:56"), None);
         check("", &date("09:00:00"), None);
     }
 }

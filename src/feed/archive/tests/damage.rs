@@ -287,16 +287,23 @@ fn a_page_from_a_cache_that_is_older_than_the_one_before_it_is_read_again_later(
 /// Archives of four, each with a date of its own at which it was built. The one in the middle is the
 /// copy of a cache from before the last two posts until `fresh_at`.
 fn archives_cached_at(now: Stamp, fresh_at: Stamp, last: [i64; 2]) -> Publisher {
-    let built = |mut doc: Doc, at: i64| {
-        doc.built_us = Some(at);
+    let dated = |mut doc: Doc, at: i64| {
+        doc.metadata.updated = Some(Date {
+            raw: at.to_string(),
+            at_us: Some(at),
+        });
         doc
+    };
+    let built = |doc: Doc, at: i64| Doc {
+        built_us: Some(at),
+        ..dated(doc, at)
     };
     let prev = |ids: &[u32], n: u32| {
         let url = format!("http://blog.example/a/{n}");
         linked(ids.iter().copied(), "prev-archive", &url)
     };
     let second = if now < fresh_at {
-        built(prev(&[6, 5], 1), 400)
+        dated(prev(&[6, 5], 1), 400)
     } else {
         built(prev(&[8, 7, 6, 5], 1), 700)
     };
