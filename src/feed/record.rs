@@ -42,8 +42,6 @@ pub struct FeedRecord {
     pub completeness: Completeness,
     /// The window in figures.
     pub window: WindowFigures,
-    /// The latest epoch of which a commit was made; `None` while its writers name none.
-    pub epoch: Option<u64>,
     /// The feed that it is a part of, if it is one. It has the name of that, which leads to that
     /// alone.
     pub part_of: Option<FeedNo>,
@@ -146,7 +144,6 @@ impl FeedRecord {
             metadata_t: Stamp::ZERO,
             completeness: Completeness::default(),
             window: WindowFigures::default(),
-            epoch: None,
             part_of: None,
             lineage: Lineage::default(),
         }

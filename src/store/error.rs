@@ -11,9 +11,8 @@ use thiserror::Error;
 
 /// Failure of a call to a store.
 ///
-/// Four of them decide how a caller goes on: after [`Conflict`](Self::Conflict) it reads again and
-/// decides again, after [`Fenced`](Self::Fenced) it stops driving the feed, after
-/// [`OutcomeUnknown`](Self::OutcomeUnknown) it reads what is there before it repeats anything, and
+/// Three of them decide how a caller goes on: after [`Conflict`](Self::Conflict) it reads again and
+/// decides again, after [`OutcomeUnknown`](Self::OutcomeUnknown) it reads what is there before it repeats anything, and
 /// after [`Away`](Self::Away) it repeats the call later as it was.
 #[derive(Debug, Error)]
 pub enum StoreError {
@@ -22,12 +21,6 @@ pub enum StoreError {
     Conflict {
         /// The revision found.
         found: u64,
-    },
-    /// A later epoch drives the feed; nothing was written. Whoever gets this no longer drives it.
-    #[error("another one drives the feed by now, in epoch {epoch}")]
-    Fenced {
-        /// The epoch in force.
-        epoch: u64,
     },
     /// The write was begun and its end was not seen: it is there as a whole or not at all. Read
     /// before repeating it.

@@ -138,10 +138,6 @@ pub struct CommitBasis {
     pub feed: FeedNo,
     /// Its revision; on another, the commit is a conflict.
     pub rev: u64,
-    /// The epoch of the writer, which rises with each process that comes to drive the feed. Once a
-    /// commit of a later epoch was made, the commit is refused ([`Fenced`](super::StoreError::Fenced)),
-    /// however late it arrives. `None` in a store of one process, and never refused for it.
-    pub epoch: Option<u64>,
     /// Limits of what is kept of the feed: a commit that passes its quota is refused, unless it
     /// takes something away.
     pub limits: KeepLimits,
@@ -190,7 +186,6 @@ impl Commit {
             basis: CommitBasis {
                 feed: record.no,
                 rev: record.rev,
-                epoch: None,
                 limits: KeepLimits::default(),
             },
             changes: Vec::new(),

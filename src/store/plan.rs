@@ -86,7 +86,7 @@ impl FormerPlace {
     }
 }
 
-// Decides: Which T does a change get, and may a former driver still commit?
+// Decides: Which T does a change get?
 /// Works a commit out, unless a later writer came before it or it was decided on another state.
 /// T = max(now, last T of the feed or of a store before it + 1 us), change by change.
 pub(super) fn plan(
@@ -95,18 +95,13 @@ pub(super) fn plan(
     now: Stamp,
     held: &impl Held,
 ) -> Result<PlannedCommit, StoreError> {
-    let epoch = commit.basis.epoch.or(record.epoch);
-    if epoch < record.epoch {
-        let epoch = record.epoch.unwrap_or_default();
-        return Err(StoreError::Fenced { epoch });
-    }
     if record.rev != commit.basis.rev {
         return Err(StoreError::Conflict { found: record.rev });
     }
     let before = record.last_t;
     let stamped = Vec::with_capacity(commit.changes.len());
     let receipt = Receipt {
-        feed: FeedRecord { epoch, ..record },
+        feed: record,
         stamped,
         groups: Vec::new(),
     };

@@ -31,7 +31,6 @@ on_every_store![
     a_reader_never_sees_half_a_commit,
     after_an_unknown_outcome_a_look_tells_what_is_there,
     a_store_that_is_away_has_done_nothing,
-    a_commit_of_an_older_epoch_is_fenced,
     a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back,
     feeds_are_registered_all_or_none,
     the_feeds_of_a_site_are_those_kept_last,
@@ -193,37 +192,6 @@ async fn a_store_that_is_away_has_done_nothing(rig: Rig) {
         .commit(commit(&before, vec![add(1)]))
         .await
         .unwrap();
-}
-
-fn fenced(epoch: u64, record: &FeedRecord) -> Commit {
-    let commit = commit(record, vec![]);
-    Commit {
-        basis: crate::store::CommitBasis {
-            epoch: Some(epoch),
-            ..commit.basis
-        },
-        ..commit
-    }
-}
-
-async fn a_commit_of_an_older_epoch_is_fenced(rig: Rig) {
-    let feed = rig.blog().await;
-    let record = rig.feed(feed).await.unwrap();
-    let record = rig.commit(fenced(1, &record)).await.unwrap().feed;
-    let record = rig.commit(fenced(3, &record)).await.unwrap().feed;
-    let late = rig.commit(fenced(1, &record)).await;
-    assert!(
-        matches!(late, Err(StoreError::Fenced { epoch: 3 })),
-        "{late:?}"
-    );
-    assert_eq!(rig.feed(feed).await.unwrap(), record);
-    let rig = rig.reopen();
-    let late = rig.commit(fenced(2, &record)).await;
-    assert!(matches!(late, Err(StoreError::Fenced { .. })), "{late:?}");
-    let record = rig.commit(fenced(3, &record)).await.unwrap().feed;
-    // Whoever names no epoch is alone with its store.
-    let record = rig.commit(commit(&record, vec![])).await.unwrap().feed;
-    assert_eq!(record.epoch, Some(3));
 }
 
 async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Rig) {

@@ -46,8 +46,8 @@ impl Stored for Lineage {
 
 stored_structs! {
     FeedRecord {
-        no, name, ids, rev, last_t, items, metadata, metadata_t, completeness, window, epoch,
-        part_of, lineage,
+        no, name, ids, rev, last_t, items, metadata, metadata_t, completeness, window;
+        unused epoch; then part_of, lineage,
     }
     LostStretch { after, until }
     IdScheme { namespace, rule }

@@ -827,10 +827,8 @@ fn samples() -> Vec<Sample> {
         },
         ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
     };
-    let fenced = FeedRecord {
-        epoch: Some(7),
-        ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
-    };
+    // Its file has an epoch, which is read over.
+    let fenced = FeedRecord::new(FeedNo(3), "blog", "example.org/feed");
     let subscription = Subscription {
         no: SubscriptionNo(6),
         rev: 2,

@@ -4,13 +4,16 @@ use super::{Stored, length};
 use minicbor::{Decoder, data::Type, decode};
 
 /// Stores structs. A field's number is its place; new fields are put at the end. Those after `but`
-/// are not stored.
+/// are not stored. Those after `unused` were once; they are read over, and `then` goes on behind them.
 macro_rules! stored_structs {
-    ($($name:ident { $($field:ident),* $(,)? $(; but $($left:ident),*)? })*) => {
+    ($($name:ident { $($field:ident),* $(,)? $(; unused $($unused:ident),*; then $($late:ident),* $(,)?)? $(; but $($left:ident),*)? })*) => {
         $(impl crate::store::stored::Stored for $name {
             fn put(&self, out: &mut crate::store::stored::Out) -> crate::store::stored::Written {
-                let Self { $($field,)* $($($left: _,)*)? } = self;
-                let written = [$(!crate::store::stored::Stored::is_missing($field)),*];
+                let Self { $($field,)* $($($late,)*)? $($($left: _,)*)? } = self;
+                let written = [
+                    $(!crate::store::stored::Stored::is_missing($field),)*
+                    $($({ let _ = stringify!($unused); false },)* $(!crate::store::stored::Stored::is_missing($late),)*)?
+                ];
                 let count = written.iter().rposition(|is_written| *is_written).map_or(0, |last| last + 1);
                 out.array(count as u64)?;
                 let mut place = 0;
@@ -20,6 +23,21 @@ macro_rules! stored_structs {
                     }
                     place += 1;
                 )*
+                $(
+                    $(
+                        let _ = stringify!($unused);
+                        if place < count {
+                            out.null()?;
+                        }
+                        place += 1;
+                    )*
+                    $(
+                        if place < count {
+                            crate::store::stored::Stored::put($late, out)?;
+                        }
+                        place += 1;
+                    )*
+                )?
                 debug_assert!(count <= place);
                 Ok(())
             }
@@ -27,10 +45,19 @@ macro_rules! stored_structs {
             fn take(
                 input: &mut minicbor::Decoder<'_>,
             ) -> Result<Self, minicbor::decode::Error> {
-                let known = [$(stringify!($field)),*].len();
+                let known = [$(stringify!($field),)* $($(stringify!($unused),)* $(stringify!($late),)*)?].len();
                 let mut fields = crate::store::stored::table::Fields::begin(input, known)?;
+                $(let $field = fields.next(input, stringify!($field))?;)*
+                $(
+                    $(
+                        let _ = stringify!($unused);
+                        fields.skip(input)?;
+                    )*
+                    $(let $late = fields.next(input, stringify!($late))?;)*
+                )?
                 Ok(Self {
-                    $($field: fields.next(input, stringify!($field))?,)*
+                    $($field,)*
+                    $($($late,)*)?
                     $($($left: Default::default(),)*)?
                 })
             }
@@ -138,6 +165,15 @@ impl Fields {
             return T::take(input);
         }
         T::missing().ok_or_else(|| decode::Error::message(format!("the field {name} is missing")))
+    }
+
+    /// Reads over a field that is not used any more.
+    pub(super) fn skip(&mut self, input: &mut Decoder<'_>) -> Result<(), decode::Error> {
+        if self.left > 0 {
+            self.left -= 1;
+            input.skip()?;
+        }
+        Ok(())
     }
 
     /// Refuses a variant with more fields than are known.
