@@ -41,6 +41,10 @@ pub mod database_url;
 
 mod settings;
 
+mod engine;
+
+mod rows;
+
 pub mod memory;
 
 pub mod redb;

@@ -161,6 +161,36 @@ fn the_table_has_no_circles_and_names_only_components() {
     );
 }
 
+#[test]
+fn an_engine_is_named_by_its_driver_alone() {
+    let tree = Tree::read(&repository("src"));
+    let mut found = Vec::new();
+    for (index, module) in tree.modules.iter().enumerate() {
+        if module.file.contains("tests") {
+            continue;
+        }
+        for Name { path, line, .. } in names(module) {
+            let driver = match path[0].as_str() {
+                "redb" => "redb",
+                "tokio_postgres" => "postgres",
+                _ => continue,
+            };
+            let is_ours = matches!(tree.resolve(index, &path[..1]), Target::Module(_));
+            if !is_ours
+                && !module
+                    .path
+                    .starts_with(&["store".to_owned(), driver.to_owned()])
+            {
+                found.push(format!(
+                    "{}:{line} names the crate `{}`",
+                    module.file, path[0]
+                ));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
 /// Every name that a component writes and must not, a line each.
 fn offences(tree: &Tree) -> Vec<String> {
     let table: BTreeMap<&str, &[&str]> = COMPONENTS.iter().copied().collect();

@@ -3,11 +3,15 @@
 use super::{
     generation::COPY_KEY,
     sealed::{Coded, SealedTable, unseal},
-    tables::{META, TableEdit as _, TableVisitor, visit_all},
+    tables::{TableVisitor, visit_all},
 };
 use crate::{
     feed::stamp::Stamp,
-    store::{StoreError, condition::BackupReport},
+    store::{
+        StoreError,
+        condition::BackupReport,
+        rows::{open_table::TableEdit as _, tables::META},
+    },
 };
 use redb::{Builder, Database, Key, ReadTransaction, WriteTransaction};
 use std::{

@@ -1,10 +1,13 @@
 //! Notes in the two files of a copied store, by which only one of them is served; not the copying.
 
-use super::{
-    open_file::OpenDatabase,
-    tables::{META, TableEdit as _, snapshot_table},
+use super::open_file::OpenDatabase;
+use crate::store::{
+    StoreError,
+    rows::{
+        open_table::{TableEdit as _, TableSource as _},
+        tables::META,
+    },
 };
-use crate::store::StoreError;
 use redb::{ReadableDatabase as _, WriteTransaction};
 use std::path::Path;
 
@@ -37,7 +40,7 @@ impl CopyNote {
     }
 
     pub(super) fn read(open: &OpenDatabase, key: &'static str) -> Result<Option<Self>, StoreError> {
-        let row = snapshot_table(&open.begin_read()?, META)?.get_kept(key)?;
+        let row = open.begin_read()?.table(META)?.get(key)?;
         Ok(row.and_then(|row| {
             let (token, path) = row.value().split_first_chunk()?;
             let path = String::from_utf8_lossy(path).into_owned();

@@ -8,19 +8,25 @@ use super::{
     mark_file::{MarkFile, beside},
     open_file::{ALTERED, Astray, FileOpener, NotRewritten, OpenDatabase},
     overlay::Overlay,
-    removed_log::{Removed, RemovedLog},
+    removed_log::RemovedLog,
     sealed::SealedTable,
-    tables::{
-        BARE_META, META, REGISTRY, SCHEMA, SUBSCRIPTIONS, TableEdit as _, TableVisitor, WALKS,
-        make_all, snapshot_table, table_names, visit_all,
-    },
+    tables::{BARE_META, SCHEMA, TableVisitor, make_all, table_names, visit_all},
     watched_backend::{StorageWatch, WatchedBackend},
-    writer::REWRITE_KEY,
 };
 use crate::{
     feed::stamp::Stamp,
     locks::lock,
-    store::{StoreError, condition::RemovalFaults, content_mark::ContentMark},
+    store::{
+        StoreError,
+        condition::RemovalFaults,
+        content_mark::ContentMark,
+        rows::{
+            open_table::{KeyKind, Table, TableEdit as _, TableSource as _},
+            removed::Removed,
+            tables::{META, REGISTRY, SUBSCRIPTIONS, WALKS},
+            writing::REWRITE_KEY,
+        },
+    },
 };
 use redb::{
     Builder, Database, DatabaseError, Key, ReadTransaction, ReadableDatabase, StorageBackend,
@@ -392,8 +398,10 @@ pub(super) fn copy_place(path: &Path) -> std::io::Result<TempPath> {
 
 /// True when something was forgotten that may still stand in free pages of the file.
 fn is_rewrite_due(database: &Database) -> Result<bool, StoreError> {
-    Ok(snapshot_table(&database.begin_read()?, META)?
-        .get_kept(REWRITE_KEY)?
+    Ok(database
+        .begin_read()?
+        .table(META)?
+        .get(REWRITE_KEY)?
         .is_some())
 }
 
@@ -650,17 +658,15 @@ impl TableVisitor for TodaysTables<'_> {
 }
 
 /// True for a table with a value of an older version. What is damaged is met where it is read.
-fn has_older<K: Key + 'static>(
+fn has_older<K: KeyKind>(
     snapshot: &ReadTransaction,
-    table: SealedTable<K>,
+    table: Table<K>,
     is_older: impl Fn(&[u8]) -> bool,
 ) -> bool {
-    let Ok(table) = snapshot_table(snapshot, table) else {
+    let Ok(table) = snapshot.table(table) else {
         return false;
     };
-    let Ok(mut rows) = table.range_kept::<K::SelfType<'_>>(..) else {
-        return false;
-    };
+    let mut rows = table.range(..);
     rows.any(|row| row.is_ok_and(|(_, value)| is_older(value.value())))
 }
 

@@ -4,16 +4,23 @@
 use super::{
     mark_file::{FoundMark, MarkFile},
     open_file::OpenDatabase,
-    planned::write_record,
     removed_again::{self, DueRemoval},
     removed_log::RemovedLog,
-    rows, subscriptions,
-    tables::{META, TableEdit as _, snapshot_table, stamp_of, stamp_value},
-    writer::{CONTENT_KEY, Writing, content_mark, stored_guard},
+    writer::{CONTENT_KEY, content_mark, stored_guard},
 };
 use crate::{
     feed::stamp::Stamp,
-    store::{StoreError, content_mark::ContentMark},
+    store::{
+        StoreError,
+        content_mark::ContentMark,
+        rows::{
+            Writing,
+            open_table::{TableEdit as _, TableSource as _},
+            planned::write_record,
+            reads, subscriptions,
+            tables::{META, stamp_of, stamp_value},
+        },
+    },
 };
 use redb::{Database, ReadableDatabase as _, WriteTransaction};
 
@@ -206,7 +213,7 @@ fn begin(
 
 /// The words for the last restore, if that was not long ago.
 fn lately_restored(open: &OpenDatabase, now: Stamp) -> Result<Option<String>, StoreError> {
-    let row = snapshot_table(&open.begin_read()?, META)?.get_kept(RESTORED_KEY)?;
+    let row = open.begin_read()?.table(META)?.get(RESTORED_KEY)?;
     let told = row.and_then(|row| {
         let (at, words) = row.value().split_at_checked(size_of::<u64>())?;
         let is_over = stamp_of(at).plus_secs(RESTORE_TOLD_SECS) < now;
@@ -217,14 +224,16 @@ fn lately_restored(open: &OpenDatabase, now: Stamp) -> Result<Option<String>, St
 
 /// The time of which a file is a backup; `None` for a file that is none.
 pub(super) fn copied_at(open: &OpenDatabase) -> Result<Option<Stamp>, StoreError> {
-    snapshot_table(&open.begin_read()?, META)?.read(COPY_KEY, "the time of a backup")
+    open.begin_read()?
+        .table(META)?
+        .read(COPY_KEY, "the time of a backup")
 }
 
 /// Gives each feed a generation that begins then.
 fn renew_feeds(tx: &WriteTransaction, at: Stamp) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let records = rows::records(tx, after, FEEDS_AT_ONCE)?;
+        let records = reads::records(tx, after, FEEDS_AT_ONCE)?;
         let Some(last) = records.last() else {
             return Ok(());
         };

@@ -6,9 +6,14 @@ use super::{
     file::{FoundFile, SeenFile, StoreFile},
     guarded::sheltered,
     open_file::{FileOpener as _, OpenDatabase},
-    tables::{META, TableEdit as _},
 };
-use crate::{feed::stamp::Stamp, store::StoreError};
+use crate::{
+    feed::stamp::Stamp,
+    store::{
+        StoreError,
+        rows::{open_table::TableEdit as _, tables::META},
+    },
+};
 use std::path::{Path, PathBuf};
 
 /// Memory for pages of the file, in bytes.

@@ -3,7 +3,6 @@
 
 use super::{
     guarded::{guarded, sheltered},
-    removed_log::Removed,
     watched_backend::StorageWatch,
 };
 use crate::{
@@ -14,6 +13,7 @@ use crate::{
         StoreError,
         condition::{FileFigures, Outage, Remedy, RemovalFaults, StoreCondition},
         content_mark::ContentMark,
+        rows::removed::Removed,
     },
 };
 use redb::Database;

@@ -1,19 +1,23 @@
 //! Removals for good that are done once more, because the file of the store is an older copy; not how
 //! they are remembered.
 
-use super::{
-    accounts::{self, LAST_TOKEN_KEY, LAST_USER_KEY},
-    catalog, commit,
-    removed_log::Removed,
-    rows,
-    tables::{META, TOKENS, TableEdit as _, TableSource, USERS, token_key, user_key},
-    writer::Writing,
-};
 use crate::{
     feed::{item::ItemId, record::FeedNo},
-    store::{Commit, StoreError, stored::StoredKind},
+    store::{
+        Commit, StoreError,
+        engine::{RowReader, RowWriter},
+        rows::{
+            Writing,
+            accounts::{self, LAST_TOKEN_KEY, LAST_USER_KEY},
+            catalog, commit,
+            open_table::{TableEdit as _, TableSource as _},
+            reads,
+            removed::Removed,
+            tables::{META, TOKENS, USERS, token_key, user_key},
+        },
+        stored::StoredKind,
+    },
 };
-use redb::WriteTransaction;
 
 /// A removal that is to be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +35,14 @@ impl DueRemoval {
 
 /// The removals that a store does not know of.
 pub(super) fn due(
-    source: &impl TableSource,
+    source: &dyn RowReader,
     removed: Vec<Removed>,
 ) -> Result<Vec<DueRemoval>, StoreError> {
     let mut due = Vec::new();
     for removed in removed {
         let is_due = match removed {
             Removed::Feed(feed) => {
-                feed.0 > rows::last_feed_number(source)? || is_known(source, feed)?
+                feed.0 > reads::last_feed_number(source)? || is_known(source, feed)?
             }
             Removed::Item(feed, item) => is_shown(source, feed, item)?,
             Removed::User(user) => {
@@ -63,16 +67,16 @@ pub(super) fn due(
     Ok(due)
 }
 
-fn is_known(source: &impl TableSource, feed: FeedNo) -> Result<bool, StoreError> {
-    match rows::known_feed(source, feed) {
+fn is_known(source: &dyn RowReader, feed: FeedNo) -> Result<bool, StoreError> {
+    match reads::known_feed(source, feed) {
         Err(StoreError::UnknownFeed(_)) => Ok(false),
         known => known.map(|()| true),
     }
 }
 
 /// True for an item that is not forgotten. One that is damaged is removed again.
-fn is_shown(source: &impl TableSource, feed: FeedNo, id: ItemId) -> Result<bool, StoreError> {
-    match rows::Items::of(source, feed)?.item(id) {
+fn is_shown(source: &dyn RowReader, feed: FeedNo, id: ItemId) -> Result<bool, StoreError> {
+    match reads::Items::of(source, feed)?.item(id) {
         Ok(item) => Ok(item.is_some_and(|item| !item.content.is_forgotten())),
         Err(StoreError::Damaged(_) | StoreError::DamagedItem { .. }) => is_known(source, feed),
         Err(error) => Err(error),
@@ -86,7 +90,7 @@ pub(super) fn apply(writing: &mut Writing<'_>, due: &[DueRemoval]) -> Result<(),
     for DueRemoval { removed } in due {
         let done = match *removed {
             Removed::Feed(feed) => {
-                not_again(writing.look(), rows::LAST_FEED_KEY, feed.0)?;
+                not_again(writing.look(), reads::LAST_FEED_KEY, feed.0)?;
                 catalog::forget(writing, feed)
             }
             Removed::Item(feed, item) => forget_item(writing, feed, item),
@@ -115,7 +119,7 @@ pub(super) fn apply(writing: &mut Writing<'_>, due: &[DueRemoval]) -> Result<(),
 }
 
 /// Sees to it that a number is not given again.
-fn not_again<N>(tx: &WriteTransaction, key: &'static str, number: N) -> Result<(), StoreError>
+fn not_again<N>(tx: &dyn RowWriter, key: &'static str, number: N) -> Result<(), StoreError>
 where
     N: StoredKind + Ord + Default,
 {
@@ -129,11 +133,11 @@ where
 
 /// Forgets an item, if it is there and not forgotten.
 fn forget_item(writing: &mut Writing<'_>, feed: FeedNo, id: ItemId) -> Result<bool, StoreError> {
-    let snapshot = match rows::snapshot(writing.look(), feed, &[]) {
+    let snapshot = match reads::snapshot(writing.look(), feed, &[]) {
         Err(StoreError::UnknownFeed(_)) => return Ok(false),
         snapshot => snapshot?,
     };
-    let item = rows::Items::of(writing.look(), feed)?.item(id)?;
+    let item = reads::Items::of(writing.look(), feed)?.item(id)?;
     if item.is_none_or(|item| item.content.is_forgotten()) {
         return Ok(false);
     }

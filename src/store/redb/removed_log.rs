@@ -4,13 +4,14 @@
 use super::mark_file::beside;
 use crate::{
     auth::{TokenNo, UserNo},
-    feed::{item::ItemId, record::FeedNo},
+    feed::record::FeedNo,
     locks::lock,
-    store::condition::RemovalFaults,
+    store::{
+        condition::RemovalFaults,
+        rows::removed::{PasswordDigest, Removed},
+    },
 };
-use sha2::{Digest as _, Sha256};
 use std::{
-    fmt,
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
@@ -29,53 +30,6 @@ const BYTES_MAX: u64 = 16 << 20;
 /// Removals that wait for a file that cannot be written, at most.
 // Limit: of more the oldest are not written when it can be written again.
 const WAITING_MAX: usize = 10_000;
-
-/// Bytes of a digest of a password that was replaced.
-const DIGEST_BYTES: usize = 16;
-
-/// Something that was removed for good. Numbers are never given twice, also not after a restore.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Removed {
-    Feed(FeedNo),
-    Item(FeedNo, ItemId),
-    User(UserNo),
-    Token(TokenNo),
-    /// A password of a user that was replaced by another.
-    Password(UserNo, PasswordDigest),
-}
-
-/// Digest of a password as a store keeps it: of the hash of a login password, or of a feed
-/// password, which is random.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PasswordDigest([u8; DIGEST_BYTES]);
-
-impl PasswordDigest {
-    pub(super) fn of(kept: &str) -> Self {
-        let digest: [u8; 32] = Sha256::digest(kept).into();
-        let mut short = [0; DIGEST_BYTES];
-        short.copy_from_slice(&digest[..DIGEST_BYTES]);
-        Self(short)
-    }
-}
-
-impl fmt::Display for Removed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Feed(feed) => write!(f, "feed {feed}"),
-            Self::Item(feed, item) => write!(f, "item {feed} {item}"),
-            Self::User(user) => write!(f, "user {}", user.0),
-            Self::Token(token) => write!(f, "token {}", token.0),
-            Self::Password(user, PasswordDigest(digest)) => {
-                write!(
-                    f,
-                    "password {} {:032x}",
-                    user.0,
-                    u128::from_be_bytes(*digest)
-                )
-            }
-        }
-    }
-}
 
 /// A line of the file.
 enum Line {
@@ -263,6 +217,7 @@ fn of_line(line: &str) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feed::item::ItemId;
 
     const STORE: u64 = 0xabc;
 

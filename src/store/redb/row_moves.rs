@@ -4,22 +4,15 @@
 use super::{
     backup::{folder_of, sync_folder},
     copy_note::{LEFT_KEY, UNFINISHED_KEY, refuse_copied},
-    counted,
     file::{SeenFile, StoreFile, check_schema},
     generation::COPY_KEY,
     guarded::sheltered,
     leaving::Leaving,
     mark_file::MarkFile,
     open_file::{FileOpener as _, OpenDatabase},
-    rows,
     sealed::SealedTable,
     store_copy::{absolute, empty_place, exists, failed, refuse_place},
-    tables::{
-        CREATED, FEED_NAMES, FEED_SUBSCRIPTIONS, IDS, META, PUBLISHED, SUBSCRIPTION_KEYS,
-        TableEdit as _, TableVisitor, feed_key, feed_of, feed_subscription_key, id_key,
-        published_key, snapshot_table, stamp_key, stamp_of, stamp_value, subscription_key,
-        topic_key, visit_all,
-    },
+    tables::{TableVisitor, visit_all},
     writer::{CONTENT_KEY, content_mark},
 };
 use crate::{
@@ -27,7 +20,18 @@ use crate::{
     store::{
         StoreError, Subscription,
         content_mark::ContentMark,
+        engine::RowWriter as _,
         moved_rows::{BATCH_BYTES, META_KEYS, MoveNote, MovedRow},
+        rows::{
+            counted,
+            open_table::{TableEdit as _, TableSource as _},
+            reads,
+            tables::{
+                CREATED, FEED_NAMES, FEED_SUBSCRIPTIONS, IDS, META, PUBLISHED, SUBSCRIPTION_KEYS,
+                TABLES, feed_key, feed_of, feed_subscription_key, id_key, published_key, stamp_key,
+                stamp_of, stamp_value, subscription_key, topic_key,
+            },
+        },
         stored::{decode, item::decode_item},
     },
 };
@@ -143,7 +147,7 @@ impl FileSource {
 }
 
 fn note(held: &OpenDatabase, key: &'static str) -> Result<Option<MoveNote>, StoreError> {
-    let row = snapshot_table(&held.begin_read()?, META)?.get_kept(key)?;
+    let row = held.begin_read()?.table(META)?.get(key)?;
     Ok(row.and_then(|row| MoveNote::of_row(row.value())))
 }
 
@@ -233,11 +237,12 @@ impl FileTarget {
         for row in rows {
             self.lead_to(&tx, table, row)?;
         }
-        visit_all(&mut Filling {
-            tx: &tx,
-            table,
-            rows,
-        })?;
+        if let Some(known) = TABLES.iter().find(|known| known.name == table) {
+            let mut filled = tx.open_to_write(*known)?;
+            for row in rows {
+                filled.put(&row.key, &row.value)?;
+            }
+        }
         Ok(tx.commit()?)
     }
 
@@ -285,7 +290,7 @@ impl FileTarget {
         let mut after = None;
         loop {
             let tx = self.file.begin_write()?;
-            let records = rows::records(&tx, after, FEEDS_AT_ONCE)?;
+            let records = reads::records(&tx, after, FEEDS_AT_ONCE)?;
             for record in &records {
                 counted::count_moved(&tx, record)?;
             }
@@ -366,23 +371,4 @@ impl FileTarget {
 
 fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |found| found.len())
-}
-
-struct Filling<'a> {
-    tx: &'a WriteTransaction,
-    table: &'a str,
-    rows: &'a [MovedRow],
-}
-
-impl TableVisitor for Filling<'_> {
-    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
-        if table.name() != self.table {
-            return Ok(());
-        }
-        let mut filled = self.tx.edit(table)?;
-        for row in self.rows {
-            filled.insert(K::from_bytes(&row.key), &row.value)?;
-        }
-        Ok(())
-    }
 }

@@ -3,14 +3,11 @@
 
 use crate::store::{
     StoreError,
-    stored::{StoredKind, damaged, decode, encode},
+    engine::{BATCH_BYTES_MAX, EngineRow, KeyRange, ReadTable, RowBatch, WriteTable},
+    stored::damaged,
 };
-use redb::{AccessGuard, Key, ReadOnlyTable, ReadableTable, StorageError, Table, TableDefinition};
-use std::{
-    borrow::Borrow,
-    marker::PhantomData,
-    ops::{Bound, RangeBounds},
-};
+use redb::{Key, ReadableTable, Table, TableDefinition};
+use std::marker::PhantomData;
 
 /// A value of [`stored`](crate::store::stored), a row that only points, or ids one behind another;
 /// then its checksum.
@@ -51,16 +48,6 @@ pub(super) struct Sealed<K: Key + 'static, T> {
     table: T,
     name: &'static str,
     key: PhantomData<fn() -> K>,
-}
-
-/// A value whose checksum is right.
-pub(super) struct Unsealed<'a>(AccessGuard<'a, Coded>);
-
-impl Unsealed<'_> {
-    /// The value.
-    pub(super) fn value(&self) -> &[u8] {
-        split(self.0.value()).map_or(&[], |(value, _)| value)
-    }
 }
 
 fn split(stored: &[u8]) -> Option<(&[u8], u32)> {
@@ -104,37 +91,6 @@ pub(super) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
     stored
 }
 
-/// A row of a range.
-pub(super) type Row<'a, K> = (AccessGuard<'a, K>, Unsealed<'a>);
-
-/// Rows that outlive their table.
-pub(super) type KeptRows<K> =
-    Box<dyn DoubleEndedIterator<Item = Result<Row<'static, K>, StoreError>>>;
-
-/// A row of a range with its key, whose value may be damaged.
-pub(super) type UncheckedRow<'a, K> = (AccessGuard<'a, K>, Result<Unsealed<'a>, StoreError>);
-
-fn unchecked<'a, K: Key + 'static>(
-    table: &str,
-    row: Result<(AccessGuard<'a, K>, AccessGuard<'a, Coded>), StorageError>,
-) -> Result<UncheckedRow<'a, K>, StoreError> {
-    let (key, stored) = row?;
-    let fault = unseal(table, K::as_bytes(&key.value()).as_ref(), stored.value()).err();
-    let value = match fault {
-        None => Ok(Unsealed(stored)),
-        Some(fault) => Err(fault),
-    };
-    Ok((key, value))
-}
-
-fn checked<'a, K: Key + 'static>(
-    table: &str,
-    row: Result<(AccessGuard<'a, K>, AccessGuard<'a, Coded>), StorageError>,
-) -> Result<Row<'a, K>, StoreError> {
-    let (key, value) = unchecked(table, row)?;
-    Ok((key, value?))
-}
-
 impl<K: Key + 'static, T> Sealed<K, T> {
     pub(super) fn new(definition: SealedTable<K>, table: T) -> Self {
         Self {
@@ -143,212 +99,82 @@ impl<K: Key + 'static, T> Sealed<K, T> {
             key: PhantomData,
         }
     }
-
-    fn found<'a>(
-        &self,
-        key: &K::SelfType<'_>,
-        stored: Option<AccessGuard<'a, Coded>>,
-    ) -> Result<Option<Unsealed<'a>>, StoreError> {
-        let Some(stored) = stored else {
-            return Ok(None);
-        };
-        unseal(self.name, K::as_bytes(key).as_ref(), stored.value())?;
-        Ok(Some(Unsealed(stored)))
-    }
 }
 
-impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
-    /// The value of a key.
-    pub(super) fn get<'k>(
-        &self,
-        key: impl Borrow<K::SelfType<'k>>,
-    ) -> Result<Option<Unsealed<'_>>, StoreError> {
-        let stored = self.table.get(key.borrow())?;
-        self.found(key.borrow(), stored)
+/// A key as redb takes it.
+fn key_of<'k, K: Key + 'static>(key: &'k [u8]) -> K::SelfType<'k> {
+    K::from_bytes(key)
+}
+
+impl<K: Key + 'static, T: ReadableTable<K, Coded>> ReadTable for Sealed<K, T> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(stored) = self.table.get(key_of::<K>(key))? else {
+            return Ok(None);
+        };
+        unseal(self.name, key, stored.value()).map(|value| Some(value.to_vec()))
     }
 
-    /// The value of a key, decoded. `what` names it in errors.
-    pub(super) fn read<'k, V: StoredKind>(
-        &self,
-        key: impl Borrow<K::SelfType<'k>>,
-        what: &str,
-    ) -> Result<Option<V>, StoreError> {
-        let stored = self.get(key)?;
-        stored
-            .map(|stored| decode(what, stored.value()))
-            .transpose()
-    }
-
-    /// The value of a key, whether its checksum is right or not.
-    pub(super) fn get_unchecked<'k>(
-        &self,
-        key: impl Borrow<K::SelfType<'k>>,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        let stored = self.table.get(key.borrow())?;
+    fn get_unchecked(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let stored = self.table.get(key_of::<K>(key))?;
         Ok(stored.and_then(|stored| split(stored.value()).map(|(value, _)| value.to_vec())))
     }
 
-    /// The rows of a range of keys.
-    pub(super) fn range<'k, R>(
-        &self,
-        range: impl RangeBounds<R> + 'k,
-    ) -> Result<impl DoubleEndedIterator<Item = Result<Row<'_, K>, StoreError>>, StoreError>
-    where
-        R: Borrow<K::SelfType<'k>> + 'k,
-    {
-        let rows = self.range_unchecked(range)?;
-        Ok(rows.map(|row| {
-            let (key, value) = row?;
-            Ok((key, value?))
-        }))
+    fn range(&self, range: KeyRange<'_>) -> Result<RowBatch, StoreError> {
+        let ends = (range.low.map(key_of::<K>), range.high.map(key_of::<K>));
+        let mut rows = self.table.range::<K::SelfType<'_>>(ends)?;
+        let mut batch = RowBatch::default();
+        let mut bytes = 0;
+        loop {
+            let next = if range.is_reverse {
+                rows.next_back()
+            } else {
+                rows.next()
+            };
+            let Some(row) = next else {
+                return Ok(batch);
+            };
+            let (key, stored) = match row {
+                // What was read before it is told first.
+                Err(_) if !batch.rows.is_empty() => {
+                    batch.has_more = true;
+                    return Ok(batch);
+                }
+                row => row?,
+            };
+            let key_value = key.value();
+            let key = K::as_bytes(&key_value).as_ref().to_vec();
+            let value = unseal(self.name, &key, stored.value()).map(<[u8]>::to_vec);
+            bytes += stored.value().len();
+            batch.rows.push(EngineRow { key, value });
+            if batch.rows.len() == range.rows_max || bytes >= BATCH_BYTES_MAX {
+                batch.has_more = true;
+                return Ok(batch);
+            }
+        }
     }
 
-    /// The same; a row that is damaged is an error beside its key, and the others come after it.
-    pub(super) fn range_unchecked<'k, R>(
-        &self,
-        range: impl RangeBounds<R> + 'k,
-    ) -> Result<impl DoubleEndedIterator<Item = Result<UncheckedRow<'_, K>, StoreError>>, StoreError>
-    where
-        R: Borrow<K::SelfType<'k>> + 'k,
-    {
-        let name = self.name;
-        let rows = self.table.range::<R>(range)?;
-        Ok(rows.map(move |row| unchecked(name, row)))
-    }
-}
-
-impl<const N: usize, T: ReadableTable<&'static [u8; N], Coded>> Sealed<&'static [u8; N], T> {
-    /// The rows whose keys begin with these bytes.
-    pub(super) fn rows<'t>(
-        &'t self,
-        prefix: &[u8],
-    ) -> Result<
-        impl DoubleEndedIterator<Item = Result<Row<'t, &'static [u8; N]>, StoreError>> + use<'t, N, T>,
-        StoreError,
-    > {
-        self.rows_after(prefix, None)
-    }
-
-    /// The rows whose keys begin with these bytes and come after a key, if one is given.
-    pub(super) fn rows_after<'t>(
-        &'t self,
-        prefix: &[u8],
-        after: Option<[u8; N]>,
-    ) -> Result<
-        impl DoubleEndedIterator<Item = Result<Row<'t, &'static [u8; N]>, StoreError>> + use<'t, N, T>,
-        StoreError,
-    > {
-        let rows = self.unchecked_after(prefix, after)?;
-        Ok(rows.map(|row| {
-            let (key, value) = row?;
-            Ok((key, value?))
-        }))
-    }
-
-    /// The same; a row that is damaged is an error beside its key, and the others come after it.
-    pub(super) fn unchecked_after<'t>(
-        &'t self,
-        prefix: &[u8],
-        after: Option<[u8; N]>,
-    ) -> Result<
-        impl DoubleEndedIterator<Item = Result<UncheckedRow<'t, &'static [u8; N]>, StoreError>>
-        + use<'t, N, T>,
-        StoreError,
-    > {
-        let (first, last) = ends(prefix);
-        let low = match &after {
-            Some(after) => Bound::Excluded(after),
-            None => Bound::Included(&first),
-        };
-        let rows = self
-            .table
-            .range::<&[u8; N]>((low, Bound::Included(&last)))?;
-        let name = self.name;
-        Ok(rows.map(move |row| unchecked(name, row)))
+    fn count(&self) -> Result<u64, StoreError> {
+        Ok(self.table.len()?)
     }
 }
 
-/// The first and the last key that begin with these bytes.
-fn ends<const N: usize>(prefix: &[u8]) -> ([u8; N], [u8; N]) {
-    let (mut first, mut last) = ([0; N], [u8::MAX; N]);
-    first[..prefix.len()].copy_from_slice(prefix);
-    last[..prefix.len()].copy_from_slice(prefix);
-    (first, last)
-}
-
-impl<K: Key + 'static> Sealed<K, ReadOnlyTable<K, Coded>> {
-    /// The value of a key, which outlives the table.
-    pub(super) fn get_kept<'k>(
-        &self,
-        key: impl Borrow<K::SelfType<'k>>,
-    ) -> Result<Option<Unsealed<'static>>, StoreError> {
-        let stored = self.table.get(key.borrow())?;
-        self.found(key.borrow(), stored)
+impl<K: Key + 'static> WriteTable for Sealed<K, Table<'_, K, Coded>> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+        let stored = seal(self.name, key, value);
+        let before = self.table.insert(key_of::<K>(key), stored.as_slice())?;
+        Ok(before.is_some())
     }
 
-    /// The rows of a range of keys, which outlive the table.
-    pub(super) fn range_kept<'k, R>(
-        &self,
-        range: impl RangeBounds<R>,
-    ) -> Result<KeptRows<K>, StoreError>
-    where
-        R: Borrow<K::SelfType<'k>>,
-    {
-        let name = self.name;
-        Ok(Box::new(
-            self.table
-                .range::<R>(range)?
-                .map(move |row| checked(name, row)),
-        ))
-    }
-}
-
-impl<K: Key + 'static> Sealed<K, Table<'_, K, Coded>> {
-    /// Puts a value at a key. True when one was there.
-    pub(super) fn insert<'k>(
-        &mut self,
-        key: impl Borrow<K::SelfType<'k>>,
-        value: &[u8],
-    ) -> Result<bool, StoreError> {
-        let stored = seal(self.name, K::as_bytes(key.borrow()).as_ref(), value);
-        Ok(self
-            .table
-            .insert(key.borrow(), stored.as_slice())?
-            .is_some())
-    }
-
-    /// Takes out a row.
-    pub(super) fn remove<'k>(
-        &mut self,
-        key: impl Borrow<K::SelfType<'k>>,
-    ) -> Result<(), StoreError> {
-        self.table.remove(key.borrow())?;
+    fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.table.remove(key_of::<K>(key))?;
         Ok(())
     }
 
-    /// Puts a value of a kind at a key.
-    pub(super) fn write<'k, V: StoredKind>(
-        &mut self,
-        key: impl Borrow<K::SelfType<'k>>,
-        value: &V,
-    ) -> Result<(), StoreError> {
-        self.insert(key, &encode(value)?).map(drop)
-    }
-
-    /// Keeps the rows whose value is to be kept.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&[u8]) -> bool) -> Result<(), StoreError> {
+    fn remove_range(&mut self, first: &[u8], last: &[u8]) -> Result<(), StoreError> {
+        let ends = key_of::<K>(first)..=key_of::<K>(last);
         Ok(self
             .table
-            .retain(|_, stored| split(stored).is_some_and(|(value, _)| keep(value)))?)
-    }
-}
-
-impl<const N: usize> Sealed<&'static [u8; N], Table<'_, &'static [u8; N], Coded>> {
-    /// Takes out the rows whose keys begin with these bytes, damaged ones included.
-    pub(super) fn clear(&mut self, prefix: &[u8]) -> Result<(), StoreError> {
-        let (first, last) = ends(prefix);
-        let rows = &first..=&last;
-        Ok(self.table.retain_in::<&[u8; N], _>(rows, |_, _| false)?)
+            .retain_in::<K::SelfType<'_>, _>(ends, |_, _| false)?)
     }
 }
 

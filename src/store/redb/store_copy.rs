@@ -13,12 +13,19 @@ use super::{
     open_file::FileOpener as _,
     removed_log,
     restore::check_source,
-    tables::{
-        FEED_SUBSCRIPTIONS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableEdit as _,
-    },
-    writer::{CONTENT_KEY, REWRITE_KEY, content_mark},
+    writer::{CONTENT_KEY, content_mark},
 };
-use crate::{feed::stamp::Stamp, store::StoreError};
+use crate::{
+    feed::stamp::Stamp,
+    store::{
+        StoreError,
+        rows::{
+            open_table::TableEdit as _,
+            tables::{FEED_SUBSCRIPTIONS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS},
+            writing::REWRITE_KEY,
+        },
+    },
+};
 use redb::ReadableDatabase as _;
 use std::{
     fs,

@@ -5,11 +5,7 @@ use super::{
     Config, Redb,
     file::{self, StoreFile},
     open_file::{Astray, FileOpener, OpenDatabase, OpenFile},
-    tables::{
-        BARE_META, CREATED, FEEDS, IDS, ITEMS, META, POLLS, REGISTRY, SUBSCRIPTION_KEYS,
-        SUBSCRIPTIONS, TableEdit as _, feed_key, id_key, make_all, stamp_key, stamp_value,
-        subscription_key, topic_key,
-    },
+    tables::{BARE_META, make_all},
     watched_backend::WatchedBackend,
     writer::QUEUE_JOBS_MAX,
 };
@@ -30,6 +26,14 @@ use crate::{
         conformance::{
             rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, open},
             subscriptions::new,
+        },
+        rows::{
+            open_table::TableEdit as _,
+            tables::{
+                CREATED, FEEDS, IDS, ITEMS, META, POLLS, REGISTRY, SUBSCRIPTION_KEYS,
+                SUBSCRIPTIONS, feed_key, id_key, stamp_key, stamp_value, subscription_key,
+                topic_key,
+            },
         },
         stored::{decode, encode},
     },

@@ -2,28 +2,14 @@
 //! contradict each other. Nothing is mended and nothing is written.
 
 use super::{
-    accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
     commit_order::CommitOrder,
     copy_note::{LEFT_KEY, UNFINISHED_KEY},
-    counted::{self, Chunk, CountedAxis},
     file::{BARE_SCHEMA_KEY, UNFINISHED, check_schema, checked_order, refusal},
     generation::{COPY_KEY, RESTORED_KEY},
     guarded::{guarded, sheltered},
     mark_file::{FoundMark, MarkFile},
     overlay::Overlay,
-    rows::LAST_FEED_KEY,
-    sealed::{SealedTable, unseal},
-    subscriptions::LAST_SUBSCRIPTION_KEY,
-    tables::{
-        COUNTED, CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS,
-        FeedKey, GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS, MEMBERSHIPS, META,
-        OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS,
-        SUBSCRIPTIONS, SnapshotRows, StampKey, StampValue, SubscriptionKey, TERMS, TOKENS,
-        TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, holding_key, id_key,
-        item_id_of, listed_of, snapshot_table, stamp_key, stamp_of, subscription_key,
-        subscription_of, term_of,
-    },
-    word_index::{Segment, postings},
+    tables::BARE_META,
     writer::{CLOCK_KEY, CONTENT_KEY},
 };
 use crate::{
@@ -43,6 +29,23 @@ use crate::{
         FoundFeeds, StoreError, Subscription,
         clock_guard::ClockGuard,
         content_mark::ContentMark,
+        rows::{
+            accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
+            counted::{self, Chunk, CountedAxis},
+            open_table::{KeyKind, Rows, Table, TableSource as _},
+            reads::LAST_FEED_KEY,
+            subscriptions::LAST_SUBSCRIPTION_KEY,
+            tables::{
+                COUNTED, CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS,
+                FOUND_FEEDS, FeedKey, GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS, KEYS,
+                MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, REGISTRY, SEGMENTS,
+                STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey, StampValue, SubscriptionKey,
+                TERMS, TOKENS, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, holding_key,
+                id_key, item_id_of, listed_of, stamp_key, stamp_of, subscription_key,
+                subscription_of, term_of,
+            },
+            word_index::{Segment, postings},
+        },
         stored::{
             RegistryText, StoredKind, damaged, decode,
             item::{decode_item, item_header},
@@ -52,7 +55,7 @@ use crate::{
     },
 };
 use redb::{
-    Builder, Database, Key, ReadTransaction, ReadableDatabase as _, ReadableTableMetadata as _,
+    Builder, Database, ReadTransaction, ReadableDatabase as _, ReadableTableMetadata as _,
     backends::FileBackend,
 };
 use std::{
@@ -60,6 +63,7 @@ use std::{
     fmt,
     fs::{File, OpenOptions},
     io::ErrorKind,
+    ops::Bound,
     path::Path,
 };
 
@@ -210,7 +214,7 @@ fn behind_mark(path: &Path, snapshot: &ReadTransaction) -> Result<Option<String>
     let FoundMark::Read(left) = mark.read() else {
         return Ok(None);
     };
-    let meta = snapshot_table(snapshot, META)?;
+    let meta = snapshot.table(META)?;
     let Ok(held) = meta.read::<ContentMark>(CONTENT_KEY, "the mark of the content") else {
         // Told with the other values.
         return Ok(None);
@@ -338,22 +342,18 @@ struct Tables<'a> {
 
 impl Tables<'_> {
     /// Reads a table of values of a kind.
-    fn values<T: StoredKind, K: Key + 'static>(
-        &mut self,
-        table: SealedTable<K>,
-        name: &'static str,
-    ) {
+    fn values<T: StoredKind, K: KeyKind + ?Sized>(&mut self, table: Table<K>, name: &'static str) {
         self.read(table, name, |_, value| check::<T>(value));
     }
 
     /// Reads a table of values with the width of a type, the one that is written.
-    fn pointers<V, K: Key + 'static>(&mut self, table: SealedTable<K>, name: &'static str) {
+    fn pointers<V, K: KeyKind + ?Sized>(&mut self, table: Table<K>, name: &'static str) {
         self.read(table, name, |_, value| check_length(value, size_of::<V>()));
     }
 
-    fn read<K: Key + 'static>(
+    fn read<K: KeyKind + ?Sized>(
         &mut self,
-        table: SealedTable<K>,
+        table: Table<K>,
         name: &'static str,
         check: impl Fn(&[u8], &[u8]) -> Result<(), StoreError>,
     ) {
@@ -364,19 +364,18 @@ impl Tables<'_> {
             effect: DamageEffect::of_table(table.name()),
         };
         let walked = sheltered(|| {
-            let opened = self.snapshot.open_table(table.definition())?;
-            for row in opened.range::<K::SelfType<'_>>(..)? {
-                let (key, stored) = row?;
+            let opened = self.snapshot.table(table)?;
+            let all: (Bound<&K>, Bound<&K>) = (Bound::Unbounded, Bound::Unbounded);
+            for row in opened.range_unchecked(all) {
+                let (key, value) = row?;
                 found.values += 1;
-                let key_value = key.value();
-                let key = K::as_bytes(&key_value);
-                let is_bare =
-                    table.name() == META.name() && key.as_ref() == BARE_SCHEMA_KEY.as_bytes();
+                let key = key.value().bytes();
+                let is_bare = table.name() == META.name() && key == BARE_SCHEMA_KEY.as_bytes();
                 let checked = if is_bare {
-                    check_length(stored.value(), 4)
+                    let stored = self.snapshot.open_table(BARE_META)?.get(BARE_SCHEMA_KEY)?;
+                    stored.map_or(Ok(()), |stored| check_length(stored.value(), 4))
                 } else {
-                    unseal(table.name(), key.as_ref(), stored.value())
-                        .and_then(|value| check(key.as_ref(), value))
+                    value.and_then(|value| check(key, value.value()))
                 };
                 if let Err(error) = checked {
                     found.damaged += 1;
@@ -414,10 +413,10 @@ struct Counted {
 /// Rows that lead to others, and the counts of feeds. Rows that are damaged are in the report
 /// already.
 fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(), StoreError> {
-    let items = snapshot_table(snapshot, ITEMS)?;
-    let ids = snapshot_table(snapshot, IDS)?;
+    let items = snapshot.table(ITEMS)?;
+    let ids = snapshot.table(IDS)?;
     let mut counted: HashMap<FeedNo, Counted> = HashMap::new();
-    for (key, value) in items.rows(&[])?.flatten() {
+    for (key, value) in items.rows(&[]).flatten() {
         let Ok(header) = item_header(value.value()) else {
             continue;
         };
@@ -430,14 +429,14 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
             report.fault(format!("item {id} of feed {feed} is not found by its id"));
         }
     }
-    for (key, t) in ids.rows(&[])?.flatten() {
+    for (key, t) in ids.rows(&[]).flatten() {
         let feed = feed_of(key.value());
         let at = stamp_key(feed, stamp_of(t.value()));
         if matches!(items.get(&at), Ok(None)) {
             report.fault(format!("an id of feed {feed} leads to no item"));
         }
     }
-    for (key, t) in snapshot_table(snapshot, CREATED)?.rows(&[])?.flatten() {
+    for (key, t) in snapshot.table(CREATED)?.rows(&[]).flatten() {
         let feed = feed_of(key.value());
         let Ok(found) = items.get(&stamp_key(feed, stamp_of(t.value()))) else {
             continue;
@@ -450,7 +449,7 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
         }
     }
     publications(snapshot, &items, report)?;
-    for (key, id) in snapshot_table(snapshot, KEYS)?.rows(&[])?.flatten() {
+    for (key, id) in snapshot.table(KEYS)?.rows(&[]).flatten() {
         let feed = feed_of(key.value());
         if matches!(ids.get(&id_key(feed, item_id_of(id.value())?)), Ok(None)) {
             report.fault(format!("a key of feed {feed} leads to no item"));
@@ -464,12 +463,12 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
 /// As many posts as living items in each group, each held by living items that lead back to it.
 fn groups(
     snapshot: &ReadTransaction,
-    items: &SnapshotRows<&'static StampKey>,
+    items: &Rows<'_, StampKey>,
     counted: &HashMap<FeedNo, Counted>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    let ids = snapshot_table(snapshot, IDS)?;
-    let holdings = snapshot_table(snapshot, HOLDINGS)?;
+    let ids = snapshot.table(IDS)?;
+    let holdings = snapshot.table(HOLDINGS)?;
     let is_live = |feed: FeedNo, id: ItemId| {
         let t = ids.get(&id_key(feed, id)).ok()??;
         let t = stamp_of(t.value());
@@ -477,7 +476,7 @@ fn groups(
         item_header(item.value()).ok().map(|header| !header.gone)
     };
     let mut posts: HashMap<FeedNo, u64> = HashMap::new();
-    for (key, value) in snapshot_table(snapshot, GROUP_POSTS)?.rows(&[])?.flatten() {
+    for (key, value) in snapshot.table(GROUP_POSTS)?.rows(&[]).flatten() {
         let (group, id) = (feed_of(key.value()), item_id_of(&key.value()[4..])?);
         *posts.entry(group).or_default() += 1;
         let Ok(post) = decode::<GroupPost>("a post", value.value()) else {
@@ -499,7 +498,7 @@ fn groups(
             }
         }
     }
-    for (key, value) in snapshot_table(snapshot, GROUPS)?.rows(&[])?.flatten() {
+    for (key, value) in snapshot.table(GROUPS)?.rows(&[]).flatten() {
         let stored = decode::<GroupRecord>("a group", value.value());
         if stored.is_ok_and(|group| group.part.is_some()) {
             continue;
@@ -519,10 +518,10 @@ fn groups(
 /// As many dates of publication as items, each of the item that it leads to.
 fn publications(
     snapshot: &ReadTransaction,
-    items: &SnapshotRows<&'static StampKey>,
+    items: &Rows<'_, StampKey>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    for (key, t) in snapshot_table(snapshot, PUBLISHED)?.rows(&[])?.flatten() {
+    for (key, t) in snapshot.table(PUBLISHED)?.rows(&[]).flatten() {
         let (listed, created) = listed_of(key.value());
         let (feed, t) = (feed_of(key.value()), stamp_of(t.value()));
         let Ok(found) = items.get(&stamp_key(feed, t)) else {
@@ -550,9 +549,9 @@ fn counts(
     counted: &HashMap<FeedNo, Counted>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
-    let feeds = snapshot_table(snapshot, FEEDS)?;
+    let feeds = snapshot.table(FEEDS)?;
     let mut named = 0_usize;
-    for row in snapshot_table(snapshot, FEED_NAMES)?.range_kept::<&str>(..)? {
+    for row in snapshot.table(FEED_NAMES)?.range(..) {
         let Ok((name, no)) = row else { continue };
         named += 1;
         if matches!(feeds.get(&feed_key(feed_of(no.value()))), Ok(None)) {
@@ -560,7 +559,7 @@ fn counts(
         }
     }
     let (mut there, mut parts) = (0_usize, 0);
-    for row in feeds.rows(&[])? {
+    for row in feeds.rows(&[]) {
         there += 1;
         let Ok((key, value)) = row else { continue };
         let Ok(record) = decode::<FeedRecord>("a feed", value.value()) else {
@@ -602,10 +601,7 @@ fn are_counts_right(snapshot: &ReadTransaction, record: &FeedRecord) -> Result<b
             continue;
         };
         let mut found = vec![0; counts.len()];
-        for (key, _) in snapshot_table(snapshot, table)?
-            .rows(&feed_key(record.no))?
-            .flatten()
-        {
+        for (key, _) in snapshot.table(table)?.rows(&feed_key(record.no)).flatten() {
             let behind = counts.partition_point(|(first, _)| *first <= stamp_of(key.value()));
             match behind.checked_sub(1) {
                 Some(at) => found[at] += 1,
@@ -620,22 +616,22 @@ fn are_counts_right(snapshot: &ReadTransaction, record: &FeedRecord) -> Result<b
 }
 
 fn subscriptions(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(), StoreError> {
-    let held = snapshot_table(snapshot, SUBSCRIPTIONS)?;
+    let held = snapshot.table(SUBSCRIPTIONS)?;
     let is_missing = |no: &[u8]| {
         let no = subscription_key(subscription_of(no));
         matches!(held.get(&no), Ok(None))
     };
-    for (key, _) in snapshot.table(POSITIONS)?.rows(&[])?.flatten() {
+    for (key, _) in snapshot.table(POSITIONS)?.rows(&[]).flatten() {
         if is_missing(key.value()) {
             report.fault("a position belongs to no subscription");
         }
     }
-    for (_, no) in snapshot.table(SUBSCRIPTION_KEYS)?.rows(&[])?.flatten() {
+    for (_, no) in snapshot.table(SUBSCRIPTION_KEYS)?.rows(&[]).flatten() {
         if is_missing(no.value()) {
             report.fault("a topic leads to no subscription");
         }
     }
-    for (key, _) in snapshot.table(FEED_SUBSCRIPTIONS)?.rows(&[])?.flatten() {
+    for (key, _) in snapshot.table(FEED_SUBSCRIPTIONS)?.rows(&[]).flatten() {
         if is_missing(key.value()) {
             report.fault(format!(
                 "feed {} leads to no subscription",

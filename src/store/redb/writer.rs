@@ -4,16 +4,23 @@
 use super::{
     guarded::{guarded, sheltered},
     open_file::{OpenDatabase, OpenFile},
-    removed_log::Removed,
-    tables::{META, TableEdit as _, snapshot_table},
 };
 use crate::{
     clock::Clock,
     feed::stamp::Stamp,
     locks::lock,
-    store::{POLLS_LATE_SECS, StoreError, clock_guard::ClockGuard, content_mark::ContentMark},
+    store::{
+        POLLS_LATE_SECS, StoreError,
+        clock_guard::ClockGuard,
+        content_mark::ContentMark,
+        rows::{
+            Writing,
+            open_table::{TableEdit as _, TableSource as _},
+            tables::META,
+        },
+    },
 };
-use redb::{Database, Durability, ReadableDatabase, WriteTransaction};
+use redb::{Database, Durability, ReadableDatabase};
 use std::{
     mem,
     sync::{
@@ -36,9 +43,6 @@ pub(super) const CLOCK_KEY: &str = "clock";
 
 /// Key in META of the mark of the content.
 pub(super) const CONTENT_KEY: &str = "content";
-
-/// Key in META that says that the file is to be written anew.
-pub(super) const REWRITE_KEY: &str = "rewrite";
 
 /// Key in META of a value that is written to see whether there is room again, and taken out at
 /// once.
@@ -162,130 +166,16 @@ fn ended() -> StoreError {
 
 /// The mark of the content of a store.
 pub(super) fn content_mark(database: &Database) -> Result<Option<ContentMark>, StoreError> {
-    let meta = snapshot_table(&database.begin_read()?, META)?;
+    let snapshot = database.begin_read()?;
+    let meta = snapshot.table(META)?;
     meta.read(CONTENT_KEY, "the mark of the content")
 }
 
 pub(super) fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
-    let meta = snapshot_table(&database.begin_read()?, META)?;
+    let snapshot = database.begin_read()?;
+    let meta = snapshot.table(META)?;
     let guard = meta.read(CLOCK_KEY, "the last time recorded")?;
     Ok(guard.unwrap_or_default())
-}
-
-/// A transaction as a job sees it.
-pub(super) struct Writing<'t> {
-    tx: &'t WriteTransaction,
-    /// Time at which the job began.
-    pub(super) now: Stamp,
-    guard: ClockGuard,
-    /// The mark of the content before the transaction; the generation of new feeds as it is now.
-    content: ContentMark,
-    /// The last T that was given out in the transaction, if any was.
-    last_t: Option<Stamp>,
-    touched: bool,
-    /// True when what was written may not be on disk later than it is answered.
-    wants_sync: bool,
-    /// True when what it removes must not stay in free pages of the file.
-    wants_rewrite: bool,
-    /// Removals for good.
-    removed: Vec<Removed>,
-}
-
-impl<'t> Writing<'t> {
-    /// A transaction outside of the queue.
-    pub(super) fn over(
-        tx: &'t WriteTransaction,
-        now: Stamp,
-        guard: ClockGuard,
-        content: ContentMark,
-    ) -> Self {
-        Self {
-            tx,
-            now,
-            guard,
-            content,
-            last_t: None,
-            touched: false,
-            wants_sync: false,
-            wants_rewrite: false,
-            removed: Vec::new(),
-        }
-    }
-
-    /// For reading. A job checks first and writes after: refused before the first write, it leaves
-    /// no trace.
-    pub(super) fn look(&self) -> &'t WriteTransaction {
-        self.tx
-    }
-
-    /// For writing. A job that fails after this is thrown out together with its transaction.
-    pub(super) fn change(&mut self) -> &'t WriteTransaction {
-        self.sync();
-        self.change_late()
-    }
-
-    /// For writing what may be on disk later: a kill takes it back, and costs a poll.
-    pub(super) fn change_late(&mut self) -> &'t WriteTransaction {
-        self.touched = true;
-        self.tx
-    }
-
-    /// Has everything of the transaction on disk when it is answered.
-    pub(super) fn sync(&mut self) {
-        self.wants_sync = true;
-    }
-
-    /// Has the file written anew once this is durable, at the latest at the next start.
-    pub(super) fn request_rewrite(&mut self) -> Result<(), StoreError> {
-        self.change().edit(META)?.write(REWRITE_KEY, &1_u32)?;
-        self.wants_rewrite = true;
-        Ok(())
-    }
-
-    /// Refuses a clock that cannot be right.
-    pub(super) fn check_clock(&self) -> Result<(), StoreError> {
-        self.guard.check(self.now)
-    }
-
-    /// Remembers that something was written now.
-    pub(super) fn record_clock(&mut self) {
-        self.guard.record(self.now);
-    }
-
-    /// Remembers that content was written, and the last T of its feed.
-    pub(super) fn record_content(&mut self, last_t: Stamp) {
-        self.last_t = self.last_t.max(Some(last_t));
-    }
-
-    /// The mark of the content after the transaction.
-    pub(super) fn content(&self) -> ContentMark {
-        self.last_t
-            .map_or(self.content, |last_t| self.content.after_commit(last_t))
-    }
-
-    /// The generation of a feed that is made now.
-    pub(super) fn new_generation(&self) -> Stamp {
-        self.content.generation
-    }
-
-    /// Has feeds that are made from now on begin a generation after all that was given out: one of
-    /// them may have the name of a feed that goes.
-    pub(super) fn renew_generation(&mut self) {
-        let now = self.content().last_t.max(self.now);
-        self.content.generation = now.max(self.content.generation.next());
-        self.record_content(Stamp::ZERO);
-    }
-
-    /// Remembers that something was removed for good: a backup must not bring it back.
-    pub(super) fn record_removed(&mut self, removed: Removed) {
-        self.removed.push(removed);
-    }
-
-    /// Takes the clock for right.
-    pub(super) fn accept_clock(&mut self) {
-        self.sync();
-        self.guard.accept(self.now);
-    }
 }
 
 /// Something to do in a transaction.

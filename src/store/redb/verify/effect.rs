@@ -2,15 +2,19 @@
 //! that fails. Not how damage is found.
 
 use super::super::{
-    accounts, catalog,
     copy_note::refuse_copied,
     file::{SeenFile, StoreFile},
     guarded::sheltered,
     open_file::{FileOpener as _, OpenDatabase},
-    tables::{FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, REGISTRY, SUBSCRIPTIONS, WALKS},
     writer::{content_mark, stored_guard},
 };
-use crate::store::StoreError;
+use crate::store::{
+    StoreError,
+    rows::{
+        accounts, catalog,
+        tables::{FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, REGISTRY, SUBSCRIPTIONS, WALKS},
+    },
+};
 use redb::ReadableDatabase as _;
 use std::path::Path;
 

@@ -1,19 +1,17 @@
 use super::*;
-use crate::store::{
-    CatalogStore as _, Feeds as _, Polls as _, Subscriptions as _, Upkeep as _, Walks as _,
-    conformance::{
-        rig::{NAMESPACE, add, all, commit, delete, edit, open},
-        subscriptions::new,
-    },
-    redb::{
-        Redb,
-        tables::{TableEdit as _, subscription_key},
-    },
-};
 use crate::{
     clock::Manual,
     feed::{order::Order, page::PageQuery, record::FeedNo},
-    store::{SubscriptionNo, conformance::rig::START},
+    store::{
+        CatalogStore as _, Feeds as _, Polls as _, SubscriptionNo, Subscriptions as _, Upkeep as _,
+        Walks as _,
+        conformance::{
+            rig::{NAMESPACE, START, add, all, commit, delete, edit, open},
+            subscriptions::new,
+        },
+        redb::Redb,
+        rows::{open_table::TableEdit as _, tables::subscription_key},
+    },
 };
 use std::{fs, sync::Arc};
 

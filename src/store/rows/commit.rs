@@ -2,15 +2,15 @@
 //! comes to is planned elsewhere.
 
 use super::{
-    forgotten, groups,
+    Writing, forgotten, groups,
+    open_table::TableEdit as _,
     planned::write_planned,
-    removed_log::Removed,
-    rows, salvage,
+    reads,
+    removed::Removed,
+    salvage,
     tables::{
-        HOSTS, OBSERVATIONS, POLLS, STAGING, TableEdit as _, WALKS, WINDOWS, feed_key, page_key,
-        seq_key, seq_of,
+        HOSTS, OBSERVATIONS, POLLS, STAGING, WALKS, WINDOWS, feed_key, page_key, seq_key, seq_of,
     },
-    writer::Writing,
 };
 use crate::{
     feed::{
@@ -23,17 +23,20 @@ use crate::{
     },
     store::{
         Commit, HostPause, Receipt, StoreError,
+        engine::RowWriter,
         group_plan::MemberCommit,
         plan,
         stored::pause::{decode_pause, encode_pause},
     },
 };
-use redb::WriteTransaction;
 
 /// Applies a commit, whole or not at all.
-pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Receipt, StoreError> {
+pub(in crate::store) fn commit(
+    writing: &mut Writing<'_>,
+    commit: &Commit,
+) -> Result<Receipt, StoreError> {
     let feed = commit.basis.feed;
-    let record = rows::record(writing.look(), feed)?;
+    let record = reads::record(writing.look(), feed)?;
     writing.check_clock()?;
     salvage::mend_removed(writing, commit)?;
     let is_late = commit.may_be_late(&record);
@@ -41,7 +44,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
         record,
         commit,
         writing.now,
-        &rows::Items::of(writing.look(), feed)?,
+        &reads::Items::of(writing.look(), feed)?,
     )?;
     let member = MemberCommit {
         planned: &plan,
@@ -98,14 +101,14 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
 
 /// Forgets the pages that are items now, or their bytes.
 fn unstage_pages(
-    tx: &WriteTransaction,
+    tx: &dyn RowWriter,
     feed: FeedNo,
     unstage: StagingChange,
 ) -> Result<(), StoreError> {
     if unstage == StagingChange::All {
         tx.edit(WALKS)?.remove(&feed_key(feed))?;
     }
-    let keys = rows::staged_keys(tx, feed)?;
+    let keys = reads::staged_keys(tx, feed)?;
     let mut table = tx.edit(STAGING)?;
     // One at a time: together they may be all of a large import.
     for key in keys {
@@ -126,12 +129,12 @@ fn unstage_pages(
 
 /// Adds an observation after the last, and takes out the one that is too old now.
 fn write_observed(
-    tx: &WriteTransaction,
+    tx: &dyn RowWriter,
     feed: FeedNo,
     observed: &ObservationRecord,
 ) -> Result<(), StoreError> {
     let mut table = tx.edit(OBSERVATIONS)?;
-    let newest = table.rows(&feed_key(feed))?.next_back().transpose()?;
+    let newest = table.rows(&feed_key(feed)).next_back().transpose()?;
     let seq = newest.map_or(1, |(key, _)| seq_of(key.value()).saturating_add(1));
     table.write(&seq_key(feed, seq), observed)?;
     if let Some(old) = seq.checked_sub(OBSERVATIONS_MAX) {
@@ -141,13 +144,13 @@ fn write_observed(
 }
 
 /// Keeps a walk and the page that it read.
-pub(super) fn stage(
+pub(in crate::store) fn stage(
     writing: &mut Writing<'_>,
     feed: FeedNo,
     walk: &ArchiveWalk,
     page: Option<&StagedPage>,
 ) -> Result<(), StoreError> {
-    let record = rows::record(writing.look(), feed)?;
+    let record = reads::record(writing.look(), feed)?;
     let cut = match page {
         Some(page) => forgotten::cut_page(writing.look(), &record, page)?,
         None => None,
@@ -163,15 +166,15 @@ pub(super) fn stage(
 }
 
 /// Notes poll states and host pauses, to be on disk later.
-pub(super) fn save_polls(
+pub(in crate::store) fn save_polls(
     writing: &mut Writing<'_>,
     polls: &[(FeedNo, PollState)],
     pauses: &[HostPause],
 ) -> Result<(), StoreError> {
-    let last_given = rows::last_feed_number(writing.look())?;
+    let last_given = reads::last_feed_number(writing.look())?;
     let mut known = Vec::with_capacity(polls.len());
     for (feed, poll) in polls {
-        match rows::known_feed(writing.look(), *feed) {
+        match reads::known_feed(writing.look(), *feed) {
             Ok(()) => known.push((feed, poll)),
             // A number that was given once is that of a feed that was forgotten.
             Err(StoreError::UnknownFeed(_)) if feed.0 <= last_given => {}
@@ -192,7 +195,10 @@ pub(super) fn save_polls(
         let mut table = tx.edit(HOSTS)?;
         // Pauses are rare and most are over soon, so the table stays short when each new one sweeps
         // it.
-        table.retain(|pause| decode_pause(pause).is_ok_and(|pause| pause.until > now))?;
+        table.retain(|pause| {
+            let pause = pause.and_then(|pause| decode_pause(pause).ok());
+            pause.is_some_and(|pause| pause.until > now)
+        })?;
         for (host, pause) in pauses {
             table.insert(host.as_str(), &encode_pause(*pause))?;
         }

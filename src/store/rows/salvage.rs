@@ -2,13 +2,13 @@
 //! removed; not how damage is noticed.
 
 use super::{
-    counted,
-    rows::{self, Items},
+    Writing, counted,
+    open_table::{TableEdit as _, TableSource as _},
+    reads::{self, Items},
     tables::{
-        CREATED, IDS, ITEMS, PUBLISHED, PublishedKey, TableEdit as _, TableSource, feed_key,
-        id_key, item_id_of, published_key, stamp_key, stamp_of, stamp_value,
+        CREATED, IDS, ITEMS, PUBLISHED, PublishedKey, feed_key, id_key, item_id_of, published_key,
+        stamp_key, stamp_of, stamp_value,
     },
-    writer::Writing,
 };
 use crate::{
     feed::{
@@ -19,6 +19,7 @@ use crate::{
     },
     store::{
         Commit, StoreError,
+        engine::RowReader,
         stored::item::{decode_item, encode_item},
     },
 };
@@ -30,8 +31,8 @@ use std::sync::Arc;
 const SEARCHED_ITEMS_MAX: usize = 200_000;
 
 /// The answer of a read; damage of an item is told with the item, and what removes it.
-pub(super) fn named<T>(
-    source: &impl TableSource,
+pub(in crate::store) fn named<T>(
+    source: &dyn RowReader,
     feed: FeedNo,
     read: Result<T, StoreError>,
 ) -> Result<T, StoreError> {
@@ -47,13 +48,13 @@ pub(super) fn named<T>(
 
 /// The name of a feed, and the first of its items that cannot be read.
 fn damaged_item(
-    source: &impl TableSource,
+    source: &dyn RowReader,
     feed: FeedNo,
 ) -> Result<Option<(String, ItemId)>, StoreError> {
-    let name = rows::record(source, feed)?.name;
+    let name = reads::record(source, feed)?.name;
     let held = Items::of(source, feed)?;
     let ids = source.table(IDS)?;
-    for row in ids.rows(&feed_key(feed))?.take(SEARCHED_ITEMS_MAX) {
+    for row in ids.rows(&feed_key(feed)).take(SEARCHED_ITEMS_MAX) {
         let id = item_id_of(&row?.0.value()[4..])?;
         if !matches!(held.item(id), Ok(Some(_))) {
             return Ok(Some((name, id)));
@@ -64,7 +65,10 @@ fn damaged_item(
 
 /// Puts what is left of damaged items in their places, when a commit removes them for good: it
 /// needs no more of them than their names.
-pub(super) fn mend_removed(writing: &mut Writing<'_>, commit: &Commit) -> Result<(), StoreError> {
+pub(in crate::store) fn mend_removed(
+    writing: &mut Writing<'_>,
+    commit: &Commit,
+) -> Result<(), StoreError> {
     for change in &commit.changes {
         if let Change::Delete(delete) = change
             && delete.reason == Reason::Forgotten
@@ -113,12 +117,8 @@ fn mend(writing: &mut Writing<'_>, feed: FeedNo, id: ItemId) -> Result<(), Store
 }
 
 /// The first T of the item that stands at a T now.
-fn created_at(
-    source: &impl TableSource,
-    feed: FeedNo,
-    t: Stamp,
-) -> Result<Option<Stamp>, StoreError> {
-    for row in source.table(CREATED)?.rows(&feed_key(feed))? {
+fn created_at(source: &dyn RowReader, feed: FeedNo, t: Stamp) -> Result<Option<Stamp>, StoreError> {
+    for row in source.table(CREATED)?.rows(&feed_key(feed)) {
         let Ok((key, held)) = row else { continue };
         if stamp_of(held.value()) == t {
             return Ok(Some(stamp_of(key.value())));
@@ -129,12 +129,12 @@ fn created_at(
 
 /// The rows by date of publication of the item that stands at a T now.
 fn listed_at(
-    source: &impl TableSource,
+    source: &dyn RowReader,
     feed: FeedNo,
     t: Stamp,
 ) -> Result<Vec<PublishedKey>, StoreError> {
     let mut found = Vec::new();
-    for row in source.table(PUBLISHED)?.rows(&feed_key(feed))? {
+    for row in source.table(PUBLISHED)?.rows(&feed_key(feed)) {
         let Ok((key, held)) = row else { continue };
         if stamp_of(held.value()) == t {
             found.push(*key.value());

@@ -13,7 +13,6 @@ use crate::{
     store::{
         Feeds as _,
         conformance::rig::{Rig, add, all, delete, edit, id, ids, ids_of, open, put},
-        redb::tables::TableSource as _,
     },
 };
 use redb::{Database, ReadableDatabase as _};
@@ -35,15 +34,10 @@ fn indexed(rig: Rig) -> (Vec<Segment>, Vec<Stamp>) {
     let database = Database::open(folder.unwrap().path().join("store.redb")).unwrap();
     let snapshot = database.begin_read().unwrap();
     let segments = snapshot.table(SEGMENTS).unwrap();
-    let segments = segments.range::<&SegmentKey>(..).unwrap();
+    let segments = segments.range(..);
     let segments = segments.map(|row| Segment::of_row(row.unwrap().1.value()).unwrap());
     let mut stamps = Vec::new();
-    for row in snapshot
-        .table(TERMS)
-        .unwrap()
-        .range::<&TermKey>(..)
-        .unwrap()
-    {
+    for row in snapshot.table(TERMS).unwrap().range(..) {
         let (key, chunk) = row.unwrap();
         let (base, lists) = postings::opened(chunk.value()).unwrap();
         for list in postings::lists(term_of(key.value()), lists) {
@@ -125,9 +119,9 @@ async fn a_search_reads_no_item_that_lacks_the_word() {
     let database = Database::open(&path).unwrap();
     let tx = database.begin_write().unwrap();
     // A page that looks at it fails.
-    tx.open_table(ITEMS.definition())
+    tx.edit(ITEMS)
         .unwrap()
-        .insert(&stamp_key(feed, t), [0_u8; 30].as_slice())
+        .insert(&stamp_key(feed, t), &[0; 30])
         .unwrap();
     tx.commit().unwrap();
     drop(database);

@@ -1,23 +1,24 @@
-//! The memory of sites in the file.
+//! The memory of sites.
 
 use super::{
+    Writing,
     forgotten::cut_document,
-    rows,
-    tables::{DOCUMENTS, FOUND_FEEDS, TableEdit as _, TableSource, feed_key},
-    writer::Writing,
+    open_table::{TableEdit as _, TableSource as _},
+    reads,
+    tables::{DOCUMENTS, FOUND_FEEDS, feed_key},
 };
 use crate::{
     feed::{legacy_document::LegacyDocument, record::FeedNo},
-    store::{FoundFeeds, StoreError},
+    store::{FoundFeeds, StoreError, engine::RowReader},
 };
 
 /// Puts a document in the place of the one before.
-pub(super) fn keep_document(
+pub(in crate::store) fn keep_document(
     writing: &mut Writing<'_>,
     feed: FeedNo,
     document: &LegacyDocument,
 ) -> Result<(), StoreError> {
-    let record = rows::record(writing.look(), feed)?;
+    let record = reads::record(writing.look(), feed)?;
     let Some(document) = cut_document(writing.look(), &record, document.clone())? else {
         return Ok(());
     };
@@ -26,15 +27,15 @@ pub(super) fn keep_document(
 }
 
 /// The document of a feed.
-pub(super) fn document(
-    source: &impl TableSource,
+pub(in crate::store) fn document(
+    source: &dyn RowReader,
     feed: FeedNo,
 ) -> Result<Option<LegacyDocument>, StoreError> {
     source.table(DOCUMENTS)?.read(&feed_key(feed), "a document")
 }
 
 /// Puts the feeds that were found on a site in the place of those before.
-pub(super) fn keep_found_feeds(
+pub(in crate::store) fn keep_found_feeds(
     writing: &mut Writing<'_>,
     site: &str,
     found: &FoundFeeds,
@@ -43,7 +44,10 @@ pub(super) fn keep_found_feeds(
 }
 
 /// The feeds that were found on a site.
-pub(super) fn found_feeds(source: &impl TableSource, site: &str) -> Result<FoundFeeds, StoreError> {
+pub(in crate::store) fn found_feeds(
+    source: &dyn RowReader,
+    site: &str,
+) -> Result<FoundFeeds, StoreError> {
     let found = source
         .table(FOUND_FEEDS)?
         .read(site, "the feeds of a site")?;

@@ -1,15 +1,16 @@
-//! Groups in the file: their rows as a plan reads them, and how a plan is written; not what it
+//! Groups: their rows as a plan reads them, and how a plan is written; not what it
 //! comes to.
 
 use super::{
+    Writing,
+    open_table::{TableEdit as _, TableSource as _},
     planned::write_planned,
-    rows,
+    reads,
     tables::{
-        GROUP_POSTS, GROUPS, HOLDINGS, ITEMS, KEYS, MEMBERSHIPS, PUBLISHED, TableEdit as _,
-        TableSource, feed_key, feed_of, hash_key, holding_key, id_key, item_id_of, listed_of,
-        membership_key, published_key, stamp_key, stamp_of,
+        GROUP_POSTS, GROUPS, HOLDINGS, ITEMS, KEYS, MEMBERSHIPS, PUBLISHED, feed_key, feed_of,
+        hash_key, holding_key, id_key, item_id_of, listed_of, membership_key, published_key,
+        stamp_key, stamp_of,
     },
-    writer::Writing,
 };
 use crate::{
     feed::{
@@ -21,24 +22,24 @@ use crate::{
     },
     store::{
         GroupStep, StoreError, WantedGroup,
+        engine::{RowReader, RowWriter},
         group_plan::{self, GroupHeld, HeldGroup, MemberCommit, PlannedGroup, PlannedRows},
         stored::item::{decode_item, plain_bytes},
     },
 };
-use redb::WriteTransaction;
 use std::sync::Arc;
 
 /// The members of a group; `None` for a feed that is none.
-pub(super) fn group(
-    source: &impl TableSource,
+pub(in crate::store) fn group(
+    source: &dyn RowReader,
     group: FeedNo,
 ) -> Result<Option<GroupRecord>, StoreError> {
     source.table(GROUPS)?.read(&feed_key(group), "a group")
 }
 
 /// The holders of a post.
-pub(super) fn holders(
-    source: &impl TableSource,
+pub(in crate::store) fn holders(
+    source: &dyn RowReader,
     group: FeedNo,
     post: ItemId,
 ) -> Result<Vec<Holder>, StoreError> {
@@ -48,7 +49,7 @@ pub(super) fn holders(
 }
 
 fn post(
-    source: &impl TableSource,
+    source: &dyn RowReader,
     group: FeedNo,
     id: ItemId,
 ) -> Result<Option<GroupPost>, StoreError> {
@@ -58,7 +59,7 @@ fn post(
 }
 
 /// Plans the changes of the groups of a member that follow from its commit.
-pub(super) fn followers(
+pub(in crate::store) fn followers(
     writing: &Writing<'_>,
     member: MemberCommit<'_>,
 ) -> Result<Vec<PlannedRows>, StoreError> {
@@ -74,15 +75,15 @@ pub(super) fn followers(
 }
 
 /// The groups that a feed is a member of.
-fn groups_of(tx: &WriteTransaction, member: FeedNo) -> Result<Vec<FeedNo>, StoreError> {
+fn groups_of(tx: &dyn RowWriter, member: FeedNo) -> Result<Vec<FeedNo>, StoreError> {
     let memberships = tx.table(MEMBERSHIPS)?;
-    let rows = memberships.rows(&feed_key(member))?;
+    let rows = memberships.rows(&feed_key(member));
     rows.map(|row| Ok(feed_of(&row?.0.value()[4..]))).collect()
 }
 
 /// The parts of a feed.
-pub(super) fn parts_of(
-    tx: &WriteTransaction,
+pub(in crate::store) fn parts_of(
+    tx: &dyn RowWriter,
     feed: FeedNo,
 ) -> Result<Vec<(FeedNo, PartRecord)>, StoreError> {
     let mut parts = Vec::new();
@@ -94,13 +95,13 @@ pub(super) fn parts_of(
 }
 
 /// A part as it is stored.
-pub(super) fn part_rows(tx: &WriteTransaction, no: FeedNo) -> Result<HeldGroup, StoreError> {
+pub(in crate::store) fn part_rows(tx: &dyn RowWriter, no: FeedNo) -> Result<HeldGroup, StoreError> {
     StoredGroupRows { tx, no }.group()
 }
 
 /// Writes what was planned for a group. `None` when nothing of it is shown.
-pub(super) fn write(
-    tx: &WriteTransaction,
+pub(in crate::store) fn write(
+    tx: &dyn RowWriter,
     rows: PlannedRows,
 ) -> Result<Option<FeedRecord>, StoreError> {
     let PlannedRows {
@@ -144,8 +145,8 @@ pub(super) fn write(
 }
 
 /// Writes who is a member of a group.
-pub(super) fn write_members(
-    tx: &WriteTransaction,
+pub(in crate::store) fn write_members(
+    tx: &dyn RowWriter,
     group: FeedNo,
     before: &GroupRecord,
     now: &GroupRecord,
@@ -165,8 +166,8 @@ pub(super) fn write_members(
 }
 
 /// Forgets who holds posts that the operator had removed from a group.
-pub(super) fn forget_posts(
-    tx: &WriteTransaction,
+pub(in crate::store) fn forget_posts(
+    tx: &dyn RowWriter,
     group: FeedNo,
     removed: &[ItemId],
 ) -> Result<(), StoreError> {
@@ -183,7 +184,7 @@ pub(super) fn forget_posts(
 }
 
 /// Makes a feed a group, or gives a group other members.
-pub(super) fn set(
+pub(in crate::store) fn set(
     writing: &mut Writing<'_>,
     group: FeedNo,
     wanted: &WantedGroup,
@@ -204,7 +205,7 @@ pub(super) fn set(
 }
 
 /// Takes items into a group, or out of it.
-pub(super) fn advance(
+pub(in crate::store) fn advance(
     writing: &mut Writing<'_>,
     group: FeedNo,
     items_max: usize,
@@ -216,7 +217,7 @@ pub(super) fn advance(
     };
     if self::group(held.tx, group)?.is_none() {
         return Ok(GroupStep {
-            feed: rows::record(held.tx, group)?,
+            feed: reads::record(held.tx, group)?,
             is_settled: true,
         });
     }
@@ -234,7 +235,7 @@ fn step(
         tx: writing.look(),
         no: group,
     };
-    let record = rows::record(held.tx, group)?;
+    let record = reads::record(held.tx, group)?;
     if !planned.changes(&record) {
         return Ok(GroupStep {
             feed: record,
@@ -255,7 +256,10 @@ fn step(
 
 /// Takes everything of a feed without parts out of its groups, and a group out of its members' rows, before it is
 /// removed.
-pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
+pub(in crate::store) fn leave_all(
+    writing: &mut Writing<'_>,
+    feed: FeedNo,
+) -> Result<(), StoreError> {
     let tx = writing.look();
     let members = group(tx, feed)?.unwrap_or_default().members;
     let mut left = Vec::new();
@@ -278,22 +282,22 @@ pub(super) fn leave_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), S
 /// The rows of a group as a plan reads them. Each table is opened for one look: none can be open
 /// twice.
 struct StoredGroupRows<'t> {
-    tx: &'t WriteTransaction,
+    tx: &'t dyn RowWriter,
     no: FeedNo,
 }
 
 impl StoredGroupRows<'_> {
     /// Works out the commit of a plan.
     fn rows(&self, planned: PlannedGroup, now: Stamp) -> Result<PlannedRows, StoreError> {
-        let record = rows::record(self.tx, self.no)?;
-        PlannedRows::of(record, planned, now, &rows::Items::of(self.tx, self.no)?)
+        let record = reads::record(self.tx, self.no)?;
+        PlannedRows::of(record, planned, now, &reads::Items::of(self.tx, self.no)?)
     }
 }
 
 impl GroupHeld for StoredGroupRows<'_> {
     fn group(&self) -> Result<HeldGroup, StoreError> {
         Ok(HeldGroup {
-            record: rows::record(self.tx, self.no)?,
+            record: reads::record(self.tx, self.no)?,
             group: group(self.tx, self.no)?.unwrap_or_default(),
         })
     }
@@ -318,15 +322,15 @@ impl GroupHeld for StoredGroupRows<'_> {
     }
 
     fn shown(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
-        rows::Items::of(self.tx, self.no)?.item(id)
+        reads::Items::of(self.tx, self.no)?.item(id)
     }
 
     fn item(&self, holder: Holder) -> Result<Option<Arc<Item>>, StoreError> {
-        rows::Items::of(self.tx, holder.feed)?.item(holder.item)
+        reads::Items::of(self.tx, holder.feed)?.item(holder.item)
     }
 
     fn member(&self, feed: FeedNo) -> Result<Option<FeedRecord>, StoreError> {
-        match rows::record(self.tx, feed) {
+        match reads::record(self.tx, feed) {
             Ok(record) => Ok(Some(record)),
             Err(StoreError::UnknownFeed(_)) => Ok(None),
             Err(error) => Err(error),
@@ -341,7 +345,7 @@ impl GroupHeld for StoredGroupRows<'_> {
     ) -> Result<Vec<(ListedPlace, Stamp)>, StoreError> {
         let after = after.map(|(listed, created)| published_key(feed, listed, created));
         let published = self.tx.table(PUBLISHED)?;
-        let rows = published.rows_after(&feed_key(feed), after)?.take(max);
+        let rows = published.rows_after(&feed_key(feed), after).take(max);
         rows.map(|row| row.map(|(key, t)| (listed_of(key.value()), stamp_of(t.value()))))
             .collect()
     }
@@ -357,7 +361,7 @@ impl GroupHeld for StoredGroupRows<'_> {
 
     fn holdings(&self, feed: FeedNo, max: usize) -> Result<Vec<Holder>, StoreError> {
         let holdings = self.tx.table(HOLDINGS)?;
-        let rows = holdings.rows(&membership_key(self.no, feed))?.take(max);
+        let rows = holdings.rows(&membership_key(self.no, feed)).take(max);
         rows.map(|row| {
             let item = item_id_of(&row?.0.value()[8..])?;
             Ok(Holder { feed, item })

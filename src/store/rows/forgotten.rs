@@ -2,31 +2,32 @@
 //! and their removal.
 
 use super::{
-    rows,
-    tables::{
-        DOCUMENTS, KEYS, STAGING, TableEdit as _, TableSource, feed_key, hash_key, item_id_of,
-    },
+    open_table::{TableEdit as _, TableSource as _},
+    reads,
+    tables::{DOCUMENTS, KEYS, STAGING, feed_key, hash_key, item_id_of},
 };
 use crate::{
     feed::{
         archive::StagedPage, forgotten::ForgottenIn, item::KeyHash,
         legacy_document::LegacyDocument, record::FeedRecord,
     },
-    store::StoreError,
+    store::{
+        StoreError,
+        engine::{RowReader, RowWriter},
+    },
 };
-use redb::WriteTransaction;
 
 /// A document without what was forgotten; `None` for one out of which that cannot be cut, and which
 /// must not be kept.
-pub(super) fn cut_document(
-    source: &impl TableSource,
+pub(in crate::store) fn cut_document(
+    source: &dyn RowReader,
     record: &FeedRecord,
     document: LegacyDocument,
 ) -> Result<Option<LegacyDocument>, StoreError> {
     if !record.completeness.has_forgotten {
         return Ok(Some(document));
     }
-    let url = rows::poll(source, record.no)?.map(|poll| poll.url);
+    let url = reads::poll(source, record.no)?.map(|poll| poll.url);
     let cut = forgotten_in(source, record)?.document(&document, url.as_deref());
     let Ok(cut) = cut else {
         let name = &record.name;
@@ -37,8 +38,8 @@ pub(super) fn cut_document(
 }
 
 /// A staged page without what was forgotten; `None` when it shows nothing of that.
-pub(super) fn cut_page(
-    source: &impl TableSource,
+pub(in crate::store) fn cut_page(
+    source: &dyn RowReader,
     record: &FeedRecord,
     page: &StagedPage,
 ) -> Result<Option<StagedPage>, StoreError> {
@@ -49,12 +50,12 @@ pub(super) fn cut_page(
 }
 
 fn forgotten_in<'f>(
-    source: &impl TableSource,
+    source: &dyn RowReader,
     record: &'f FeedRecord,
 ) -> Result<ForgottenIn<'f, impl Fn(KeyHash) -> bool>, StoreError> {
     let feed = record.no;
     let keys = source.table(KEYS)?;
-    let items = rows::Items::of(source, feed)?;
+    let items = reads::Items::of(source, feed)?;
     let is_forgotten = move |key| {
         // What is damaged is told where it is read for its own sake.
         let id = keys
@@ -72,7 +73,10 @@ fn forgotten_in<'f>(
 }
 
 /// Cuts what is kept of a feed already. True when there was something to cut.
-pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<bool, StoreError> {
+pub(in crate::store) fn cut_kept(
+    tx: &dyn RowWriter,
+    record: &FeedRecord,
+) -> Result<bool, StoreError> {
     let mut has_cut = false;
     let key = feed_key(record.no);
     let kept: Option<LegacyDocument> = tx.table(DOCUMENTS)?.read(&key, "a document")?;
@@ -85,7 +89,7 @@ pub(super) fn cut_kept(tx: &WriteTransaction, record: &FeedRecord) -> Result<boo
             None => table.remove(&key)?,
         }
     }
-    let pages = rows::staged_keys(tx, record.no)?;
+    let pages = reads::staged_keys(tx, record.no)?;
     let mut table = tx.edit(STAGING)?;
     // One at a time: together they may be all of a large import.
     for key in pages {

@@ -3,11 +3,10 @@
 
 use super::{
     counted,
-    sealed::SealedTable,
+    open_table::{Table, TableEdit as _},
     tables::{
-        CREATED, EVIDENCE, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, TableEdit as _, WITNESSES,
-        evidence_key, feed_key, hash_key, id_key, published_key, stamp_key, stamp_value,
-        witnessed_ids,
+        CREATED, EVIDENCE, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, WITNESSES, evidence_key, feed_key,
+        hash_key, id_key, published_key, stamp_key, stamp_value, witnessed_ids,
     },
     word_index,
 };
@@ -18,15 +17,15 @@ use crate::{
     },
     store::{
         Commit, StoreError,
+        engine::RowWriter,
         plan::{self, Moved, PlannedCommit},
         stored::damaged,
     },
 };
-use redb::WriteTransaction;
 
 /// Writes the items of a commit, what leads to them, and the record of the feed.
-pub(super) fn write_planned(
-    tx: &WriteTransaction,
+pub(in crate::store) fn write_planned(
+    tx: &dyn RowWriter,
     commit: &Commit,
     plan: &PlannedCommit,
 ) -> Result<(), StoreError> {
@@ -40,15 +39,14 @@ pub(super) fn write_planned(
     write_record(tx, &plan.receipt.feed)
 }
 
-pub(super) fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
+pub(in crate::store) fn write_record(
+    tx: &dyn RowWriter,
+    record: &FeedRecord,
+) -> Result<(), StoreError> {
     tx.edit(FEEDS)?.write(&feed_key(record.no), record)
 }
 
-fn write_items(
-    tx: &WriteTransaction,
-    feed: FeedNo,
-    plan: &PlannedCommit,
-) -> Result<(), StoreError> {
+fn write_items(tx: &dyn RowWriter, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
     let mut items = tx.edit(ITEMS)?;
     let mut published = tx.edit(PUBLISHED)?;
     for moved in plan.items.values() {
@@ -89,8 +87,8 @@ fn write_items(
 /// Writes rows that lead to a T, in the order of their keys: rows that come in order fill their pages,
 /// and the pages of many others need not be held.
 fn write_pointers<const N: usize>(
-    tx: &WriteTransaction,
-    table: SealedTable<&'static [u8; N]>,
+    tx: &dyn RowWriter,
+    table: Table<[u8; N]>,
     rows: impl Iterator<Item = ([u8; N], [u8; 8])>,
 ) -> Result<(), StoreError> {
     let mut rows: Vec<_> = rows.collect();
@@ -103,7 +101,7 @@ fn write_pointers<const N: usize>(
 }
 
 /// Only unknown keys are bound: two known items are never merged.
-fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
+fn bind_keys(tx: &dyn RowWriter, commit: &Commit) -> Result<(), StoreError> {
     let mut keys = tx.edit(KEYS)?;
     let feed = commit.basis.feed;
     let bindings = plan::bindings(commit).map(|(key, id)| (hash_key(feed, key), id));
@@ -118,7 +116,7 @@ fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
+fn bind_witnesses(tx: &dyn RowWriter, commit: &Commit) -> Result<(), StoreError> {
     let mut table = tx.edit(WITNESSES)?;
     let feed = commit.basis.feed;
     let witnesses = plan::witnesses(commit).map(|(witness, id)| (hash_key(feed, witness), id));
@@ -139,7 +137,7 @@ fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreErr
 }
 
 fn write_evidence(
-    tx: &WriteTransaction,
+    tx: &dyn RowWriter,
     feed: FeedNo,
     plan: &PlannedCommit,
 ) -> Result<(), StoreError> {

@@ -1,32 +1,33 @@
-//! Subscriptions in the file: found by number, by topic and address, and by feed; not what they
+//! Subscriptions: found by number, by topic and address, and by feed; not what they
 //! mean.
 
 use super::{
-    rows::{self, known_feed},
+    Writing,
+    open_table::{TableEdit as _, TableSource as _},
+    reads::{self, known_feed},
     tables::{
-        FEED_SUBSCRIPTIONS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableEdit as _,
-        TableSource, feed_key, feed_subscription_key, subscription_key, subscription_of, topic_key,
+        FEED_SUBSCRIPTIONS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, feed_key,
+        feed_subscription_key, subscription_key, subscription_of, topic_key,
     },
-    writer::Writing,
 };
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     store::{
         StoreError, Subscription, SubscriptionNo,
+        engine::{RowReader, RowWriter},
         stored::damaged,
         subscriptions::{
             Acknowledged, Attempts, NewSubscription, Progress, Target, unless_damaged,
         },
     },
 };
-use redb::WriteTransaction;
 
 /// Key in META of the last number given, so that none is given twice.
-pub(super) const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
+pub(in crate::store) const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
 
 /// One subscription and its position.
-pub(super) fn subscription(
-    source: &impl TableSource,
+pub(in crate::store) fn subscription(
+    source: &dyn RowReader,
     no: SubscriptionNo,
 ) -> Result<Option<(Subscription, Progress)>, StoreError> {
     let Some(terms) = terms(source, no)? else {
@@ -39,10 +40,7 @@ pub(super) fn subscription(
 }
 
 /// The terms of a subscription.
-fn terms(
-    source: &impl TableSource,
-    no: SubscriptionNo,
-) -> Result<Option<Subscription>, StoreError> {
+fn terms(source: &dyn RowReader, no: SubscriptionNo) -> Result<Option<Subscription>, StoreError> {
     let what = format!("subscription {no}");
     let stored: Option<Subscription> = source
         .table(SUBSCRIPTIONS)?
@@ -54,15 +52,15 @@ fn terms(
 }
 
 /// The position of a subscription.
-fn progress(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
+fn progress(source: &dyn RowReader, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
     source
         .table(POSITIONS)?
         .read(&subscription_key(no), "the position of a subscription")
 }
 
 /// The subscription of the target with an address to a topic.
-pub(super) fn find(
-    source: &impl TableSource,
+pub(in crate::store) fn find(
+    source: &dyn RowReader,
     topic: &str,
     address: &str,
 ) -> Result<Option<(Subscription, Progress)>, StoreError> {
@@ -82,8 +80,8 @@ pub(super) fn find(
 
 /// The subscriptions after a number, of one feed or of all. One that is damaged is left out, and
 /// told: it must not take all others with it.
-pub(super) fn list(
-    source: &impl TableSource,
+pub(in crate::store) fn list(
+    source: &dyn RowReader,
     feed: Option<FeedNo>,
     mut after: Option<SubscriptionNo>,
     max: usize,
@@ -113,7 +111,7 @@ pub(super) fn list(
 }
 
 /// Ends every subscription to a feed, damaged ones included.
-pub(super) fn end_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
+pub(in crate::store) fn end_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
     for no in numbers_of(writing.look(), feed, None, usize::MAX)? {
         match end(writing, no) {
             Err(StoreError::Damaged(_)) => {
@@ -124,7 +122,7 @@ pub(super) fn end_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), Sto
                     .remove(&feed_subscription_key(feed, no))?;
                 // Its topic is not known any more.
                 tx.edit(SUBSCRIPTION_KEYS)?
-                    .retain(|leads_to| leads_to != key.as_slice())?;
+                    .retain(|leads_to| leads_to != Some(key.as_slice()))?;
             }
             ended => drop(ended?),
         }
@@ -137,7 +135,7 @@ const AT_ONCE: usize = 1000;
 
 /// Puts the callbacks of every feed at a cursor of its former generation: the next push tells each
 /// of them so. The other targets only show posts, and are told nothing.
-pub(super) fn set_back(tx: &WriteTransaction) -> Result<(), StoreError> {
+pub(in crate::store) fn set_back(tx: &dyn RowWriter) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let listed = list(tx, None, after, AT_ONCE)?;
@@ -150,7 +148,7 @@ pub(super) fn set_back(tx: &WriteTransaction) -> Result<(), StoreError> {
                 continue;
             }
             // A feed that is damaged has begun no generation.
-            if let Ok(record) = rows::record(tx, subscription.feed()) {
+            if let Ok(record) = reads::record(tx, subscription.feed()) {
                 (progress.acked, progress.scanned) = (Some(record.lost_cursor()), None);
                 write_progress(tx, subscription.no, &progress)?;
             }
@@ -159,39 +157,39 @@ pub(super) fn set_back(tx: &WriteTransaction) -> Result<(), StoreError> {
 }
 
 fn numbers(
-    source: &impl TableSource,
+    source: &dyn RowReader,
     after: Option<SubscriptionNo>,
     max: usize,
 ) -> Result<Vec<SubscriptionNo>, StoreError> {
     let table = source.table(SUBSCRIPTIONS)?;
     let rows = table
-        .unchecked_after(&[], after.map(subscription_key))?
+        .unchecked_after(&[], after.map(subscription_key))
         .take(max);
     rows.map(|row| Ok(subscription_of(row?.0.value())))
         .collect()
 }
 
 fn numbers_of(
-    source: &impl TableSource,
+    source: &dyn RowReader,
     feed: FeedNo,
     after: Option<SubscriptionNo>,
     max: usize,
 ) -> Result<Vec<SubscriptionNo>, StoreError> {
     let after = after.map(|no| feed_subscription_key(feed, no));
     let table = source.table(FEED_SUBSCRIPTIONS)?;
-    let rows = table.unchecked_after(&feed_key(feed), after)?.take(max);
+    let rows = table.unchecked_after(&feed_key(feed), after).take(max);
     rows.map(|row| Ok(subscription_of(row?.0.value())))
         .collect()
 }
 
 /// Subscriptions that are counted on the thread of whoever asks.
-pub(super) const FEW: usize = 16;
+pub(in crate::store) const FEW: usize = 16;
 
 // Limit: every subscription of the feed is read.
 /// The number of readers behind the subscriptions to a feed whose deliveries are due at this time;
 /// `None` when the feed has more subscriptions than are to be read.
-pub(super) fn count_active(
-    source: &impl TableSource,
+pub(in crate::store) fn count_active(
+    source: &dyn RowReader,
     feed: FeedNo,
     now: Stamp,
     read_max: usize,
@@ -210,7 +208,7 @@ pub(super) fn count_active(
 }
 
 /// Makes a subscription.
-pub(super) fn subscribe(
+pub(in crate::store) fn subscribe(
     writing: &mut Writing<'_>,
     new: &NewSubscription,
 ) -> Result<Subscription, StoreError> {
@@ -236,7 +234,7 @@ pub(super) fn subscribe(
 }
 
 /// Replaces the terms of a subscription, and its position if one is given.
-pub(super) fn change(
+pub(in crate::store) fn change(
     writing: &mut Writing<'_>,
     subscription: Subscription,
     progress: Option<&Progress>,
@@ -258,7 +256,10 @@ pub(super) fn change(
 }
 
 /// Ends a subscription.
-pub(super) fn end(writing: &mut Writing<'_>, no: SubscriptionNo) -> Result<bool, StoreError> {
+pub(in crate::store) fn end(
+    writing: &mut Writing<'_>,
+    no: SubscriptionNo,
+) -> Result<bool, StoreError> {
     let Some(stored) = terms(writing.look(), no)? else {
         return Ok(false);
     };
@@ -273,7 +274,7 @@ pub(super) fn end(writing: &mut Writing<'_>, no: SubscriptionNo) -> Result<bool,
 }
 
 /// Moves positions, each by compare-and-set.
-pub(super) fn acknowledge(
+pub(in crate::store) fn acknowledge(
     writing: &mut Writing<'_>,
     acknowledged: &[Acknowledged],
 ) -> Result<Vec<bool>, StoreError> {
@@ -293,7 +294,7 @@ pub(super) fn acknowledge(
 }
 
 /// Saves the state of deliveries.
-pub(super) fn save_attempts(
+pub(in crate::store) fn save_attempts(
     writing: &mut Writing<'_>,
     attempts: &[(SubscriptionNo, Attempts)],
 ) -> Result<(), StoreError> {
@@ -307,7 +308,7 @@ pub(super) fn save_attempts(
 }
 
 fn number(
-    source: &impl TableSource,
+    source: &dyn RowReader,
     topic: &str,
     address: &str,
 ) -> Result<Option<SubscriptionNo>, StoreError> {
@@ -317,19 +318,19 @@ fn number(
         .map(|no| subscription_of(no.value())))
 }
 
-fn last_number(source: &impl TableSource) -> Result<u64, StoreError> {
+fn last_number(source: &dyn RowReader) -> Result<u64, StoreError> {
     let meta = source.table(META)?;
     let last = meta.read(LAST_SUBSCRIPTION_KEY, "the last subscription's number")?;
     Ok(last.unwrap_or_default())
 }
 
-fn write(tx: &WriteTransaction, subscription: &Subscription) -> Result<(), StoreError> {
+fn write(tx: &dyn RowWriter, subscription: &Subscription) -> Result<(), StoreError> {
     let key = subscription_key(subscription.no);
     tx.edit(SUBSCRIPTIONS)?.write(&key, subscription)
 }
 
 fn write_progress(
-    tx: &WriteTransaction,
+    tx: &dyn RowWriter,
     no: SubscriptionNo,
     progress: &Progress,
 ) -> Result<(), StoreError> {

@@ -17,7 +17,7 @@ const MILLION: u64 = 1_000_000;
 const ROWS_READ_MAX: usize = 1_000;
 
 /// Counts of a file in sizes of the file.
-struct Rows {
+struct CountedRows {
     database: Database,
     _folder: tempfile::TempDir,
     last: u64,
@@ -25,7 +25,7 @@ struct Rows {
     seed: u64,
 }
 
-impl Rows {
+impl CountedRows {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
@@ -71,10 +71,9 @@ impl Rows {
     /// Holds the counts against the rows, and tells how many rows a look-up reads at most.
     fn rows_read(&self) -> usize {
         let snapshot = self.database.begin_read().unwrap();
-        let table = snapshot_table(&snapshot, COUNTED).unwrap();
+        let table = snapshot.table(COUNTED).unwrap();
         let rows: Vec<Placed> = table
             .rows(&feed_key(FEED))
-            .unwrap()
             .map(|row| placed(row).unwrap())
             .collect();
         let (mut at, mut most) = (0, 0);
@@ -101,7 +100,7 @@ impl Rows {
 
 #[test]
 fn a_million_rows_are_found_by_reading_less_than_a_thousand() {
-    let mut rows = Rows::new();
+    let mut rows = CountedRows::new();
     rows.append(MILLION);
     let read = rows.rows_read();
     assert!(read <= 260, "{read}");

@@ -1,30 +1,30 @@
-//! The registered feeds in the file: names, numbers, counts, and how a feed is forgotten; not what
+//! The registered feeds: names, numbers, counts, and how a feed is forgotten; not what
 //! a feed holds.
 
 use super::{
-    counted, groups,
+    Writing, counted, groups,
+    open_table::{TableEdit as _, TableSource as _},
     planned::write_record,
-    removed_log::Removed,
-    rows, subscriptions,
+    reads,
+    removed::Removed,
+    subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
         KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
-        TERMS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
+        TERMS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
-    writer::Writing,
 };
 use crate::{
     feed::{
         part::{self, WantedPart},
         record::{FeedNo, FeedRecord},
     },
-    store::{StoreCounts, StoreError, check_namespace, group_plan},
+    store::{StoreCounts, StoreError, check_namespace, engine::RowReader, group_plan},
 };
-use redb::{ReadTransaction, ReadableTableMetadata as _};
 use std::ops::Bound;
 
 /// The feed of this name, made if it is new.
-pub(super) fn register(
+pub(in crate::store) fn register(
     writing: &mut Writing<'_>,
     name: &str,
     namespace: &str,
@@ -47,19 +47,19 @@ pub(super) fn register(
 
 /// A number for a new feed.
 fn next_number(writing: &mut Writing<'_>) -> Result<FeedNo, StoreError> {
-    let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
+    let no = FeedNo(reads::last_feed_number(writing.look())? + 1);
     let mut meta = writing.change().edit(META)?;
-    meta.write(rows::LAST_FEED_KEY, &no.0)?;
+    meta.write(reads::LAST_FEED_KEY, &no.0)?;
     Ok(no)
 }
 
 /// Gives a feed the parts that are wanted.
-pub(super) fn set_parts(
+pub(in crate::store) fn set_parts(
     writing: &mut Writing<'_>,
     feed: FeedNo,
     wanted: &[WantedPart],
 ) -> Result<Vec<FeedRecord>, StoreError> {
-    let of = rows::record(writing.look(), feed)?;
+    let of = reads::record(writing.look(), feed)?;
     let held = groups::parts_of(writing.look(), feed)?;
     let choices = part::choose(&held, wanted);
     for no in part::unused(&held, &choices) {
@@ -90,7 +90,7 @@ fn take_namespace(
     namespace: &str,
 ) -> Result<FeedRecord, StoreError> {
     for (part, _) in groups::parts_of(writing.look(), record.no)? {
-        let part = rows::record(writing.look(), part)?;
+        let part = reads::record(writing.look(), part)?;
         write_record(
             writing.change(),
             &part.with_namespace(namespace, writing.now),
@@ -108,26 +108,26 @@ fn take_namespace(
 }
 
 /// The feed of this name.
-pub(super) fn named(
-    source: &impl TableSource,
+pub(in crate::store) fn named(
+    source: &dyn RowReader,
     name: &str,
 ) -> Result<Option<FeedRecord>, StoreError> {
     let no = source
         .table(FEED_NAMES)?
         .get(name)?
         .map(|no| feed_of(no.value()));
-    no.map(|no| rows::record(source, no)).transpose()
+    no.map(|no| reads::record(source, no)).transpose()
 }
 
 /// The names after a name, with their numbers.
-pub(super) fn names(
-    source: &impl TableSource,
+pub(in crate::store) fn names(
+    source: &dyn RowReader,
     after: Option<&str>,
     max: usize,
 ) -> Result<Vec<(String, FeedNo)>, StoreError> {
     let after = after.map_or(Bound::Unbounded, Bound::Excluded);
     let names = source.table(FEED_NAMES)?;
-    let rows = names.range::<&str>((after, Bound::Unbounded))?.take(max);
+    let rows = names.range((after, Bound::Unbounded)).take(max);
     rows.map(|row| {
         let (name, no) = row?;
         Ok((name.value().to_owned(), feed_of(no.value())))
@@ -135,17 +135,20 @@ pub(super) fn names(
     .collect()
 }
 
-/// The totals of the file.
-pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreError> {
+/// The totals of the store.
+pub(in crate::store) fn counts(snapshot: &dyn RowReader) -> Result<StoreCounts, StoreError> {
     Ok(StoreCounts {
-        feeds: snapshot.open_table(FEED_NAMES.definition())?.len()?,
-        items: snapshot.open_table(ITEMS.definition())?.len()?,
-        subscriptions: snapshot.open_table(SUBSCRIPTIONS.definition())?.len()?,
+        feeds: snapshot.table(FEED_NAMES)?.count()?,
+        items: snapshot.table(ITEMS)?.count()?,
+        subscriptions: snapshot.table(SUBSCRIPTIONS)?.count()?,
     })
 }
 
-/// Removes a feed with everything that is kept of it, and has the file written anew without it.
-pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
+/// Removes a feed with everything that is kept of it, and has the store written again without it.
+pub(in crate::store) fn forget(
+    writing: &mut Writing<'_>,
+    feed: FeedNo,
+) -> Result<bool, StoreError> {
     let was_there = remove(writing, feed)?;
     if was_there {
         writing.record_removed(Removed::Feed(feed));
@@ -158,7 +161,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
 /// Removes the rows of a feed, and of its parts.
 fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     // What it holds may be damaged, which is a reason to forget it.
-    let name = match rows::record(writing.look(), feed) {
+    let name = match reads::record(writing.look(), feed) {
         Ok(record) => Some(record.name).filter(|_| record.part_of.is_none()),
         Err(StoreError::DamagedFeed { feed: name, .. }) => Some(name),
         Err(StoreError::UnknownFeed(_)) => return Ok(false),

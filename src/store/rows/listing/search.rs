@@ -1,7 +1,7 @@
 //! The rows of a range that may meet a filter, found by the word index, along each axis; whether
 //! they do is decided by who asked.
 
-use super::{ByPublication, ByStamp, FileListing, directed};
+use super::{ByPublication, ByStamp, RowListing, directed};
 use crate::{
     feed::{
         moment::Moment,
@@ -11,7 +11,7 @@ use crate::{
     store::{
         StoreError,
         paging::{self, IndexQuery},
-        redb::{
+        rows::{
             tables::{stamp_key, stamp_of},
             word_index::{Segment, WordIndex},
         },
@@ -39,14 +39,14 @@ const WALK_STRIDE: usize = 256;
 
 /// A search in a feed.
 pub(super) struct Search<'a> {
-    pub(super) listing: &'a FileListing<'a>,
-    pub(super) index: WordIndex,
+    pub(super) listing: &'a RowListing<'a>,
+    pub(super) index: WordIndex<'a>,
     pub(super) query: IndexQuery,
 }
 
 impl<'a> Search<'a> {
     /// By T: segment by segment, and then every row behind them.
-    pub(super) fn by_modified(self) -> Result<ListingRows<'a, FileListing<'a>>, StoreError> {
+    pub(super) fn by_modified(self) -> Result<ListingRows<'a, RowListing<'a>>, StoreError> {
         let Self {
             listing,
             index,
@@ -79,7 +79,7 @@ impl<'a> Search<'a> {
     }
 
     /// By first T: the segments are read as the walk comes to the first of their items.
-    pub(super) fn by_created(self, created: &'a ByStamp) -> ListingRows<'a, FileListing<'a>> {
+    pub(super) fn by_created(self, created: &'a ByStamp<'a>) -> ListingRows<'a, RowListing<'a>> {
         let Self {
             listing,
             index,
@@ -143,8 +143,8 @@ impl<'a> Search<'a> {
     /// By date of publication, which no segment knows; `None` where the index is no help.
     pub(super) fn by_published(
         self,
-        published: &'a ByPublication,
-    ) -> Result<Option<ListingRows<'a, FileListing<'a>>>, StoreError> {
+        published: &'a ByPublication<'a>,
+    ) -> Result<Option<ListingRows<'a, RowListing<'a>>>, StoreError> {
         let Self {
             listing,
             index,
@@ -218,11 +218,11 @@ fn meets(segment: &Segment, first: Bound<Moment>, last: Bound<Moment>) -> bool {
 
 /// The rows at these T that lie in a range.
 fn rows_at<'a>(
-    listing: &'a FileListing<'a>,
+    listing: &'a RowListing<'a>,
     stamps: Vec<Stamp>,
     range: (Bound<ListingPlace>, Bound<ListingPlace>),
     reverse: bool,
-) -> ListingRows<'a, FileListing<'a>> {
+) -> ListingRows<'a, RowListing<'a>> {
     let rows = directed(stamps.into_iter(), reverse).filter_map(move |t| {
         let place = ListingPlace::at(t);
         if !range.contains(&place) {
@@ -244,8 +244,8 @@ fn behind(low: Bound<ListingPlace>, place: ListingPlace) -> Bound<ListingPlace> 
 
 /// The first T of the items behind the index.
 fn behind_index(
-    listing: &FileListing<'_>,
-    index: &WordIndex,
+    listing: &RowListing<'_>,
+    index: &WordIndex<'_>,
 ) -> Result<BTreeSet<Stamp>, StoreError> {
     let end = ListingPlace::at(index.end());
     listing

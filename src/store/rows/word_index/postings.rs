@@ -22,13 +22,13 @@ const CHUNK_BYTES: usize = 3_500;
 const RELATIVE: u8 = 1;
 
 /// The stamps of each term.
-pub(super) type Postings = BTreeMap<IndexTerm, Vec<Stamp>>;
+pub(in crate::store) type Postings = BTreeMap<IndexTerm, Vec<Stamp>>;
 
 /// A chunk, and its first term, which is part of its key.
-pub(super) type Chunk = (IndexTerm, Vec<u8>);
+pub(in crate::store) type Chunk = (IndexTerm, Vec<u8>);
 
 /// Packs lists, each of which is in ascending order.
-pub(super) fn packed(postings: &Postings) -> Vec<Chunk> {
+pub(in crate::store) fn packed(postings: &Postings) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     let mut last = IndexTerm(0);
     let mut list = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn packed(postings: &Postings) -> Vec<Chunk> {
 }
 
 /// The stamps of a term in the chunk that begins with `first`; none when it has none there.
-pub(super) fn stamps_of(
+pub(in crate::store) fn stamps_of(
     term: IndexTerm,
     first: IndexTerm,
     chunk: &[u8],
@@ -77,7 +77,7 @@ pub(super) fn stamps_of(
 }
 
 /// The chunk without a stamp; `None` when it does not hold it.
-pub(super) fn without(
+pub(in crate::store) fn without(
     gone: Stamp,
     first: IndexTerm,
     chunk: &[u8],
@@ -97,13 +97,13 @@ pub(super) fn without(
 }
 
 /// Holds a chunk against its form.
-pub(in crate::store::redb) fn check(first: IndexTerm, chunk: &[u8]) -> Result<(), StoreError> {
+pub(in crate::store) fn check(first: IndexTerm, chunk: &[u8]) -> Result<(), StoreError> {
     let (base, chunk) = opened(chunk)?;
     lists(first, chunk).try_for_each(|row| row.and_then(|(_, list)| stamps(base, list).map(drop)))
 }
 
 /// The stamp to which those of a chunk are added, and its lists.
-pub(super) fn opened(chunk: &[u8]) -> Result<(u64, &[u8]), StoreError> {
+pub(in crate::store) fn opened(chunk: &[u8]) -> Result<(u64, &[u8]), StoreError> {
     let Some((&RELATIVE, mut lists)) = chunk.split_first() else {
         return Ok((0, chunk));
     };
@@ -112,7 +112,7 @@ pub(super) fn opened(chunk: &[u8]) -> Result<(u64, &[u8]), StoreError> {
 }
 
 /// The lists of an opened chunk, with their terms.
-pub(super) fn lists(
+pub(in crate::store) fn lists(
     first: IndexTerm,
     chunk: &[u8],
 ) -> impl Iterator<Item = Result<(IndexTerm, &[u8]), StoreError>> {
@@ -144,7 +144,7 @@ fn put_stamps(out: &mut Vec<u8>, base: u64, stamps: &[Stamp]) {
 }
 
 /// The stamps of a list of a chunk.
-pub(super) fn stamps(base: u64, mut list: &[u8]) -> Result<Vec<Stamp>, StoreError> {
+pub(in crate::store) fn stamps(base: u64, mut list: &[u8]) -> Result<Vec<Stamp>, StoreError> {
     let mut stamps = Vec::new();
     let mut last = base;
     while !list.is_empty() {

@@ -1,27 +1,21 @@
-//! The registry in the file.
+//! The registry.
 
 use super::{
-    Redb,
-    tables::{REGISTRY, TableEdit as _, TableSource},
-    writer::Writing,
+    Writing,
+    open_table::{TableEdit as _, TableSource as _},
+    tables::REGISTRY,
 };
 use crate::store::{
-    RegistryChange, RegistryEntry, RegistryStore, StoreError, StoreFuture, stored::RegistryText,
+    RegistryChange, RegistryEntry, StoreError, engine::RowReader, stored::RegistryText,
     stored::decode,
 };
 use std::ops::Bound;
 
-impl RegistryStore for Redb {
-    fn change_registry(&self, changes: Vec<RegistryChange>) -> StoreFuture<'_, ()> {
-        self.write(move |writing| change(writing, &changes))
-    }
-
-    fn registry(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<RegistryEntry>> {
-        self.read(move |snapshot| entries(snapshot, after.as_deref(), max))
-    }
-}
-
-fn change(writing: &mut Writing<'_>, changes: &[RegistryChange]) -> Result<(), StoreError> {
+/// Makes changes of the registry.
+pub(super) fn change(
+    writing: &mut Writing<'_>,
+    changes: &[RegistryChange],
+) -> Result<(), StoreError> {
     let mut table = writing.change().edit(REGISTRY)?;
     for change in changes {
         match change {
@@ -34,14 +28,15 @@ fn change(writing: &mut Writing<'_>, changes: &[RegistryChange]) -> Result<(), S
     Ok(())
 }
 
-fn entries(
-    source: &impl TableSource,
+/// Its entries after a name.
+pub(super) fn entries(
+    source: &dyn RowReader,
     after: Option<&str>,
     max: usize,
 ) -> Result<Vec<RegistryEntry>, StoreError> {
     let after = after.map_or(Bound::Unbounded, Bound::Excluded);
     let table = source.table(REGISTRY)?;
-    let rows = table.range_unchecked::<&str>((after, Bound::Unbounded))?;
+    let rows = table.range_unchecked((after, Bound::Unbounded));
     let mut entries = Vec::new();
     for row in rows.take(max) {
         let (name, value) = row?;

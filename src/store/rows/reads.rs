@@ -2,11 +2,11 @@
 //! written.
 
 use super::{
-    sealed::{Coded, Sealed},
+    open_table::{Rows, TableSource as _},
     tables::{
         EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS,
-        POLLS, PageKey, STAGING, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
-        feed_of, hash_key, id_key, item_id_of, seq_of, stamp_key, stamp_of, witnessed_ids,
+        POLLS, PageKey, STAGING, StampKey, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, hash_key,
+        id_key, item_id_of, seq_of, stamp_key, stamp_of, witnessed_ids,
     },
 };
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
     secret::masked_with_query,
     store::{
         HostPause, Snapshot, StoreError, Witnessed,
+        engine::RowReader,
         plan::Held,
         stored::{
             damaged, decode,
@@ -30,7 +31,6 @@ use crate::{
         },
     },
 };
-use redb::ReadableTable;
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
     ops::Bound,
@@ -38,10 +38,10 @@ use std::{
 };
 
 /// Key in META of the last number given to a feed, so that none is given twice.
-pub(super) const LAST_FEED_KEY: &str = "last_feed";
+pub(in crate::store) const LAST_FEED_KEY: &str = "last_feed";
 
 /// The last number given to a feed.
-pub(super) fn last_feed_number(source: &impl TableSource) -> Result<u32, StoreError> {
+pub(in crate::store) fn last_feed_number(source: &dyn RowReader) -> Result<u32, StoreError> {
     let last = source
         .table(META)?
         .read(LAST_FEED_KEY, "the last feed's number")?;
@@ -49,7 +49,10 @@ pub(super) fn last_feed_number(source: &impl TableSource) -> Result<u32, StoreEr
 }
 
 /// One feed.
-pub(super) fn record(source: &impl TableSource, feed: FeedNo) -> Result<FeedRecord, StoreError> {
+pub(in crate::store) fn record(
+    source: &dyn RowReader,
+    feed: FeedNo,
+) -> Result<FeedRecord, StoreError> {
     let read = || {
         let feeds = source.table(FEEDS)?;
         let stored = feeds
@@ -67,12 +70,12 @@ pub(super) fn record(source: &impl TableSource, feed: FeedNo) -> Result<FeedReco
 }
 
 /// The name under which a feed is registered, whatever its record holds.
-pub(super) fn name_of(
-    source: &impl TableSource,
+pub(in crate::store) fn name_of(
+    source: &dyn RowReader,
     feed: FeedNo,
 ) -> Result<Option<String>, StoreError> {
     let key = feed_key(feed);
-    for row in source.table(FEED_NAMES)?.range::<&str>(..)? {
+    for row in source.table(FEED_NAMES)?.range(..) {
         let (name, no) = row?;
         if no.value() == key.as_slice() {
             return Ok(Some(name.value().to_owned()));
@@ -82,7 +85,7 @@ pub(super) fn name_of(
 }
 
 /// Refuses a feed that is not there, without reading it.
-pub(super) fn known_feed(source: &impl TableSource, feed: FeedNo) -> Result<(), StoreError> {
+pub(in crate::store) fn known_feed(source: &dyn RowReader, feed: FeedNo) -> Result<(), StoreError> {
     match source.table(FEEDS)?.get(&feed_key(feed))? {
         Some(_) => Ok(()),
         None => Err(StoreError::UnknownFeed(feed)),
@@ -91,8 +94,8 @@ pub(super) fn known_feed(source: &impl TableSource, feed: FeedNo) -> Result<(), 
 
 /// The feeds after a number. One that is damaged is left out, and told with its name: it must not
 /// take all others with it.
-pub(super) fn records(
-    source: &impl TableSource,
+pub(in crate::store) fn records(
+    source: &dyn RowReader,
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<FeedRecord>, StoreError> {
@@ -114,8 +117,8 @@ fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
 }
 
 /// The poll states of the feeds after a number.
-pub(super) fn polls(
-    source: &impl TableSource,
+pub(in crate::store) fn polls(
+    source: &dyn RowReader,
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<(FeedNo, PollState)>, StoreError> {
@@ -128,16 +131,16 @@ pub(super) fn polls(
 }
 
 /// The poll state of a feed.
-pub(super) fn poll(
-    source: &impl TableSource,
+pub(in crate::store) fn poll(
+    source: &dyn RowReader,
     feed: FeedNo,
 ) -> Result<Option<PollState>, StoreError> {
     source.table(POLLS)?.read(&feed_key(feed), "a poll state")
 }
 
 /// The walks of the feeds after a number.
-pub(super) fn walks(
-    source: &impl TableSource,
+pub(in crate::store) fn walks(
+    source: &dyn RowReader,
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<(FeedNo, ArchiveWalk)>, StoreError> {
@@ -150,18 +153,21 @@ pub(super) fn walks(
 }
 
 /// The walk of a feed.
-pub(super) fn walk(
-    source: &impl TableSource,
+pub(in crate::store) fn walk(
+    source: &dyn RowReader,
     feed: FeedNo,
 ) -> Result<Option<ArchiveWalk>, StoreError> {
     source.table(WALKS)?.read(&feed_key(feed), "a walk")
 }
 
 /// The staged pages of a feed, by number.
-pub(super) fn staged(source: &impl TableSource, feed: FeedNo) -> Result<StagedWalk, StoreError> {
+pub(in crate::store) fn staged(
+    source: &dyn RowReader,
+    feed: FeedNo,
+) -> Result<StagedWalk, StoreError> {
     record(source, feed)?;
     let staging = source.table(STAGING)?;
-    let pages = staging.rows(&feed_key(feed))?;
+    let pages = staging.rows(&feed_key(feed));
     Ok(StagedWalk {
         walk: walk(source, feed)?,
         pages: pages
@@ -171,25 +177,25 @@ pub(super) fn staged(source: &impl TableSource, feed: FeedNo) -> Result<StagedWa
 }
 
 /// The keys of the staged pages of a feed.
-pub(super) fn staged_keys(
-    source: &impl TableSource,
+pub(in crate::store) fn staged_keys(
+    source: &dyn RowReader,
     feed: FeedNo,
 ) -> Result<Vec<PageKey>, StoreError> {
     let staging = source.table(STAGING)?;
-    let rows = staging.rows(&feed_key(feed))?;
+    let rows = staging.rows(&feed_key(feed));
     rows.map(|row| Ok(*row?.0.value())).collect()
 }
 
 /// The rows after a feed of a table with a row a feed; and the feeds between whose rows are
 /// damaged.
 fn by_feed<T>(
-    table: &Sealed<&'static FeedKey, impl ReadableTable<&'static FeedKey, Coded>>,
+    table: &Rows<'_, FeedKey>,
     after: Option<FeedNo>,
     max: usize,
     read: impl Fn(FeedNo, &[u8]) -> Result<T, StoreError>,
 ) -> Result<(Vec<T>, Vec<FeedNo>), StoreError> {
     let (mut sound, mut damaged) = (Vec::new(), Vec::new());
-    for row in table.unchecked_after(&[], after.map(feed_key))? {
+    for row in table.unchecked_after(&[], after.map(feed_key)) {
         let (key, value) = row?;
         let feed = feed_of(key.value());
         match value.and_then(|value| read(feed, value.value())) {
@@ -205,15 +211,15 @@ fn by_feed<T>(
 }
 
 /// The pauses of the authorities after a name. One that is damaged is left out, and told.
-pub(super) fn host_pauses(
-    source: &impl TableSource,
+pub(in crate::store) fn host_pauses(
+    source: &dyn RowReader,
     after: Option<&str>,
     max: usize,
 ) -> Result<Vec<HostPause>, StoreError> {
     let after = after.map_or(Bound::Unbounded, Bound::Excluded);
     let hosts = source.table(HOSTS)?;
     let mut pauses = Vec::new();
-    for row in hosts.range_unchecked::<&str>((after, Bound::Unbounded))? {
+    for row in hosts.range_unchecked((after, Bound::Unbounded)) {
         let (host, pause) = row?;
         let host = host.value().to_owned();
         match pause.and_then(|pause| decode_pause(pause.value())) {
@@ -232,8 +238,8 @@ pub(super) fn host_pauses(
 }
 
 /// The ids of the items behind keys.
-pub(super) fn ids(
-    source: &impl TableSource,
+pub(in crate::store) fn ids(
+    source: &dyn RowReader,
     feed: FeedNo,
     keys: &[KeyHash],
 ) -> Result<Vec<(KeyHash, ItemId)>, StoreError> {
@@ -249,13 +255,13 @@ pub(super) fn ids(
 }
 
 /// The tombstones' evidence of one item.
-pub(super) fn evidence(
-    source: &impl TableSource,
+pub(in crate::store) fn evidence(
+    source: &dyn RowReader,
     feed: FeedNo,
     id: ItemId,
 ) -> Result<Vec<(Stamp, Evidence)>, StoreError> {
     let evidence = source.table(EVIDENCE)?;
-    let rows = evidence.rows(&id_key(feed, id))?.map(|row| {
+    let rows = evidence.rows(&id_key(feed, id)).map(|row| {
         let (key, value) = row?;
         let evidence = decode("the evidence of a tombstone", value.value())?;
         Ok((stamp_of(key.value()), evidence))
@@ -264,12 +270,12 @@ pub(super) fn evidence(
 }
 
 /// The last observations of a feed, oldest first.
-pub(super) fn observations(
-    source: &impl TableSource,
+pub(in crate::store) fn observations(
+    source: &dyn RowReader,
     feed: FeedNo,
 ) -> Result<Vec<(u64, ObservationRecord)>, StoreError> {
     let observations = source.table(OBSERVATIONS)?;
-    let rows = observations.rows(&feed_key(feed))?.map(|row| {
+    let rows = observations.rows(&feed_key(feed)).map(|row| {
         let (key, value) = row?;
         Ok((
             seq_of(key.value()),
@@ -280,8 +286,8 @@ pub(super) fn observations(
 }
 
 /// A feed, its window and the items behind keys, all of one revision.
-pub(super) fn snapshot(
-    source: &impl TableSource,
+pub(in crate::store) fn snapshot(
+    source: &dyn RowReader,
     feed: FeedNo,
     keys: &[KeyHash],
 ) -> Result<Snapshot, StoreError> {
@@ -316,8 +322,8 @@ pub(super) fn snapshot(
 }
 
 /// The items that have one of these witnesses, each once.
-pub(super) fn witnessed(
-    source: &impl TableSource,
+pub(in crate::store) fn witnessed(
+    source: &dyn RowReader,
     feed: FeedNo,
     witnesses: &[KeyHash],
 ) -> Result<Witnessed, StoreError> {
@@ -339,39 +345,27 @@ pub(super) fn witnessed(
 }
 
 /// The items of one feed, by their ids.
-pub(super) struct Items<I, T> {
+pub(in crate::store) struct Items<'s> {
     feed: FeedNo,
-    ids: Sealed<&'static IdKey, I>,
-    items: Sealed<&'static StampKey, T>,
+    ids: Rows<'s, IdKey>,
+    items: Rows<'s, StampKey>,
 }
 
-impl Items<(), ()> {
+impl<'s> Items<'s> {
     /// Those of this feed.
-    pub(super) fn of<S: TableSource>(
-        source: &S,
+    pub(in crate::store) fn of(
+        source: &'s dyn RowReader,
         feed: FeedNo,
-    ) -> Result<
-        Items<
-            impl ReadableTable<&'static IdKey, Coded>,
-            impl ReadableTable<&'static StampKey, Coded>,
-        >,
-        StoreError,
-    > {
+    ) -> Result<Self, StoreError> {
         Ok(Items {
             feed,
             ids: source.table(IDS)?,
             items: source.table(ITEMS)?,
         })
     }
-}
 
-impl<I, T> Items<I, T>
-where
-    I: ReadableTable<&'static IdKey, Coded>,
-    T: ReadableTable<&'static StampKey, Coded>,
-{
     /// One of them.
-    pub(super) fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
+    pub(in crate::store) fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
         let Some(t) = self.ids.get(&id_key(self.feed, id))? else {
             return Ok(None);
         };
@@ -386,11 +380,7 @@ where
     }
 }
 
-impl<I, T> Held for Items<I, T>
-where
-    I: ReadableTable<&'static IdKey, Coded>,
-    T: ReadableTable<&'static StampKey, Coded>,
-{
+impl Held for Items<'_> {
     fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
         self.item(id)
     }
@@ -408,7 +398,7 @@ where
     }
 
     fn bytes(&self) -> Result<u64, StoreError> {
-        let rows = self.items.rows(&feed_key(self.feed))?;
+        let rows = self.items.rows(&feed_key(self.feed));
         rows.map(|row| Ok(plain_bytes(row?.1.value()))).sum()
     }
 }

@@ -1,14 +1,13 @@
-//! A feed of the file along one axis, for [`page::select`](crate::feed::page::select); which rows
+//! A feed along one axis, for [`page::select`](crate::feed::page::select); which rows
 //! make a page is decided there.
 
 use super::{
     counted::{self, CountedAxis},
-    rows,
-    sealed::{Row, Unsealed},
+    open_table::{Row, RowValue, Rows, TableSource as _},
+    reads,
     tables::{
-        CREATED, IDS, ITEMS, KEYS, PUBLISHED, PublishedKey, SnapshotRows, StampKey, feed_key,
-        hash_key, id_key, item_id_of, listed_of, published_key, snapshot_table, stamp_key,
-        stamp_of,
+        CREATED, IDS, ITEMS, KEYS, PUBLISHED, PublishedKey, StampKey, feed_key, hash_key, id_key,
+        item_id_of, listed_of, published_key, stamp_key, stamp_of,
     },
     word_index::WordIndex,
 };
@@ -22,7 +21,9 @@ use crate::{
         stamp::Stamp,
     },
     store::{
-        StoreError, paging,
+        StoreError,
+        engine::RowReader,
+        paging,
         stored::{
             damaged,
             item::{ItemHeader, decode_item, item_header, weight_bytes},
@@ -30,31 +31,33 @@ use crate::{
     },
 };
 use everfeed_adapters::Key;
-use redb::ReadTransaction;
 use search::Search;
 use std::{ops::Bound, sync::Arc};
 
 mod search;
 
 /// A page of a snapshot.
-pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page, StoreError> {
-    let record = rows::record(snapshot, query.feed)?;
-    let along = FileListing {
+pub(in crate::store) fn page(
+    snapshot: &dyn RowReader,
+    query: &PageQuery,
+) -> Result<Page, StoreError> {
+    let record = reads::record(snapshot, query.feed)?;
+    let along = RowListing {
         snapshot,
         record: &record,
-        items: snapshot_table(snapshot, ITEMS)?,
+        items: snapshot.table(ITEMS)?,
         along: match query.order.axis {
             Axis::Modified => Along::Modified,
-            Axis::Created => Along::Created(snapshot_table(snapshot, CREATED)?),
-            Axis::Published => Along::Published(snapshot_table(snapshot, PUBLISHED)?),
+            Axis::Created => Along::Created(snapshot.table(CREATED)?),
+            Axis::Published => Along::Published(snapshot.table(PUBLISHED)?),
         },
     };
     paging::page(along, query, &record)
 }
 
-type ByStamp = SnapshotRows<&'static StampKey>;
+type ByStamp<'s> = Rows<'s, StampKey>;
 
-type ByPublication = SnapshotRows<&'static PublishedKey>;
+type ByPublication<'s> = Rows<'s, PublishedKey>;
 
 /// Bounds of dates of publication.
 type Dates = (Bound<Moment>, Bound<Moment>);
@@ -68,37 +71,35 @@ struct Publication {
 }
 
 /// A feed along an axis.
-struct FileListing<'a> {
-    snapshot: &'a ReadTransaction,
+struct RowListing<'a> {
+    snapshot: &'a dyn RowReader,
     record: &'a FeedRecord,
-    items: ByStamp,
-    along: Along,
+    items: ByStamp<'a>,
+    along: Along<'a>,
 }
 
 /// The table of an axis; that of T is the items themselves.
-enum Along {
+enum Along<'a> {
     Modified,
-    Created(ByStamp),
-    Published(ByPublication),
+    Created(ByStamp<'a>),
+    Published(ByPublication<'a>),
 }
 
-impl FileListing<'_> {
+impl RowListing<'_> {
     fn feed(&self) -> FeedNo {
         self.record.no
     }
 
     /// The row at T.
     fn at(&self, t: Stamp) -> Result<Option<Raw>, StoreError> {
-        let value = self.items.get_kept(&stamp_key(self.feed(), t))?;
+        let value = self.items.get(&stamp_key(self.feed(), t))?;
         value.map(|value| Raw::new(t, value)).transpose()
     }
 
     /// The rows of a range by T, whatever the axis.
-    fn by_t(&self, range: Range, reverse: bool) -> Result<ListingRows<'static, Self>, StoreError> {
+    fn by_t(&self, range: Range, reverse: bool) -> Result<ListingRows<'_, Self>, StoreError> {
         let (low, high) = keys(self.feed(), range);
-        let rows = self
-            .items
-            .range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?;
+        let rows = self.items.range((low.as_ref(), high.as_ref()));
         Ok(directed(rows.map(modified_row), reverse))
     }
 
@@ -124,12 +125,12 @@ impl FileListing<'_> {
     }
 
     /// The rows by date of publication in a range of dates.
-    fn published(
+    fn published<'t>(
         &self,
-        table: &ByPublication,
+        table: &'t ByPublication<'_>,
         dates: Dates,
     ) -> Result<
-        impl DoubleEndedIterator<Item = Result<(Moment, Publication), StoreError>> + use<>,
+        impl DoubleEndedIterator<Item = Result<(Moment, Publication), StoreError>> + use<'t>,
         StoreError,
     > {
         let end = |bound, open, created| match bound {
@@ -140,7 +141,7 @@ impl FileListing<'_> {
         };
         let first = end(dates.0, Moment::MIN, Stamp::ZERO);
         let last = end(dates.1, Moment::MAX, Stamp::MAX);
-        let rows = table.range_kept::<&PublishedKey>(&first..=&last)?;
+        let rows = table.range(&first..=&last);
         Ok(rows.map(|row| {
             let (key, t) = row?;
             let (listed, created) = listed_of(key.value());
@@ -151,7 +152,7 @@ impl FileListing<'_> {
 
     /// The item with our id.
     fn by_id(&self, id: ItemId) -> Result<Option<Raw>, StoreError> {
-        let ids = snapshot_table(self.snapshot, IDS)?;
+        let ids = self.snapshot.table(IDS)?;
         let t = match ids.get(&id_key(self.feed(), id))? {
             Some(t) => stamp_of(t.value()),
             None => return Ok(None),
@@ -168,7 +169,7 @@ impl FileListing<'_> {
             &self.record.ids.namespace,
             &Key::Id(id.to_owned()).stripped(),
         );
-        let keys = snapshot_table(self.snapshot, KEYS)?;
+        let keys = self.snapshot.table(KEYS)?;
         match keys.get(&hash_key(self.feed(), key))? {
             Some(id) => self.by_id(item_id_of(id.value())?),
             None => Ok(None),
@@ -176,7 +177,7 @@ impl FileListing<'_> {
     }
 }
 
-impl FileListing<'_> {
+impl RowListing<'_> {
     /// The axis along which rows are counted.
     fn counted_axis(&self) -> Option<CountedAxis> {
         match self.along {
@@ -188,20 +189,17 @@ impl FileListing<'_> {
     }
 
     /// The rows of a range along the counted axis, as they are stored.
-    fn stored_rows(
-        &self,
-        range: Range,
-    ) -> Result<impl DoubleEndedIterator<Item = Found> + use<>, StoreError> {
+    fn stored_rows(&self, range: Range) -> impl DoubleEndedIterator<Item = Found> {
         let (low, high) = keys(self.feed(), range);
         let table = match &self.along {
             Along::Created(created) => created,
             Along::Modified | Along::Published(_) => &self.items,
         };
-        table.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))
+        table.range((low.as_ref(), high.as_ref()))
     }
 }
 
-impl paging::IndexedListing for FileListing<'_> {
+impl paging::IndexedListing for RowListing<'_> {
     fn rows_before(&self, place: ListingPlace) -> Result<Option<u64>, StoreError> {
         let (Some(axis), Some(t)) = (self.counted_axis(), place.t.stamp()) else {
             return Ok(None);
@@ -212,7 +210,7 @@ impl paging::IndexedListing for FileListing<'_> {
         };
         let from = ListingPlace::at(start.first);
         let mut rows = start.before;
-        for row in self.stored_rows((Bound::Included(from), Bound::Excluded(place)))? {
+        for row in self.stored_rows((Bound::Included(from), Bound::Excluded(place))) {
             row?;
             rows += 1;
         }
@@ -226,7 +224,7 @@ impl paging::IndexedListing for FileListing<'_> {
         let start = start.ok_or(StoreError::Unnumbered)?;
         let from = ListingPlace::at(start.first);
         let skipped = usize::try_from(number - start.before).unwrap_or(usize::MAX);
-        let mut rows = self.stored_rows((Bound::Included(from), Bound::Unbounded))?;
+        let mut rows = self.stored_rows((Bound::Included(from), Bound::Unbounded));
         let Some(found) = rows.nth(skipped) else {
             return Ok(None);
         };
@@ -257,7 +255,7 @@ impl paging::IndexedListing for FileListing<'_> {
     }
 }
 
-impl Listing for FileListing<'_> {
+impl Listing for RowListing<'_> {
     type ListingRow = Raw;
     type Error = StoreError;
 
@@ -285,8 +283,8 @@ impl Listing for FileListing<'_> {
     }
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
-        let created = snapshot_table(self.snapshot, CREATED)?;
-        let first = created.rows(&feed_key(self.feed()))?.next().transpose()?;
+        let created = self.snapshot.table(CREATED)?;
+        let first = created.rows(&feed_key(self.feed())).next().transpose()?;
         Ok(first.map(|(created, _)| stamp_of(created.value()).into()))
     }
 
@@ -315,7 +313,7 @@ impl Listing for FileListing<'_> {
             Along::Modified => self.by_t(range, reverse)?,
             Along::Created(created) => {
                 let (low, high) = keys(self.feed(), range);
-                let rows = created.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?;
+                let rows = created.range((low.as_ref(), high.as_ref()));
                 directed(rows.map(|found| self.created_row(found)), reverse)
             }
             Along::Published(published) => {
@@ -328,7 +326,7 @@ impl Listing for FileListing<'_> {
 }
 
 /// A row of a range of a table.
-type Found = Result<Row<'static, &'static StampKey>, StoreError>;
+type Found = Result<Row<StampKey>, StoreError>;
 
 fn modified_row(found: Found) -> Result<(ListingPlace, Raw), StoreError> {
     let (key, value) = found?;
@@ -358,15 +356,15 @@ fn keys(feed: FeedNo, range: Range) -> (Bound<StampKey>, Bound<StampKey>) {
     (end(low, Stamp::ZERO), end(high, Stamp::MAX))
 }
 
-/// An item as it lies in the file: read only when it is on the page.
+/// An item as it is stored: read only when it is on the page.
 struct Raw {
     t: Stamp,
     header: ItemHeader,
-    value: Unsealed<'static>,
+    value: RowValue,
 }
 
 impl Raw {
-    fn new(t: Stamp, value: Unsealed<'static>) -> Result<Self, StoreError> {
+    fn new(t: Stamp, value: RowValue) -> Result<Self, StoreError> {
         Ok(Self {
             t,
             header: item_header(value.value())?,

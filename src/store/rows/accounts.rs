@@ -1,48 +1,49 @@
-//! Users and tokens in the file.
+//! Users and tokens.
 
 use super::{
-    removed_log::{PasswordDigest, Removed},
-    tables::{META, TOKENS, TableEdit as _, TableSource, USERS, token_key, user_key},
-    writer::Writing,
+    Writing,
+    open_table::{TableEdit as _, TableSource as _},
+    removed::{PasswordDigest, Removed},
+    tables::{META, TOKENS, USERS, token_key, user_key},
 };
 use crate::{
     auth::{
         AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo,
         password::{self, LoginHash},
     },
-    store::{StoreError, stored::decode},
+    store::{StoreError, engine::RowReader, stored::decode},
 };
 
 /// Key in META of the last number of a user, so that none is given twice.
-pub(super) const LAST_USER_KEY: &str = "last_user";
+pub(in crate::store) const LAST_USER_KEY: &str = "last_user";
 /// Key in META of the last number of a token.
-pub(super) const LAST_TOKEN_KEY: &str = "last_token";
+pub(in crate::store) const LAST_TOKEN_KEY: &str = "last_token";
 
 /// The users after a number.
-pub(super) fn users(
-    source: &impl TableSource,
+pub(in crate::store) fn users(
+    source: &dyn RowReader,
     after: Option<UserNo>,
     max: usize,
 ) -> Result<Vec<User>, StoreError> {
     let table = source.table(USERS)?;
-    let rows = table.rows_after(&[], after.map(user_key))?.take(max);
+    let rows = table.rows_after(&[], after.map(user_key)).take(max);
     rows.map(|row| decode("a user", row?.1.value())).collect()
 }
 
 /// The tokens after a number.
-pub(super) fn tokens(
-    source: &impl TableSource,
+pub(in crate::store) fn tokens(
+    source: &dyn RowReader,
     after: Option<TokenNo>,
     max: usize,
 ) -> Result<Vec<AccessToken>, StoreError> {
     let table = source.table(TOKENS)?;
-    let rows = table.rows_after(&[], after.map(token_key))?.take(max);
+    let rows = table.rows_after(&[], after.map(token_key)).take(max);
     rows.map(|row| decode("a token", row?.1.value())).collect()
 }
 
 /// Makes a user, unless its name is taken. Users are few, and made by hand: they are looked
 /// through.
-pub(super) fn add_user(
+pub(in crate::store) fn add_user(
     writing: &mut Writing<'_>,
     new: &NewUser,
 ) -> Result<Option<User>, StoreError> {
@@ -64,7 +65,10 @@ pub(super) fn add_user(
 }
 
 /// Keeps a user in the place of the one of its number.
-pub(super) fn change_user(writing: &mut Writing<'_>, changed: &User) -> Result<bool, StoreError> {
+pub(in crate::store) fn change_user(
+    writing: &mut Writing<'_>,
+    changed: &User,
+) -> Result<bool, StoreError> {
     let key = user_key(changed.no);
     // One that is damaged is replaced.
     let Some(stored) = writing
@@ -85,8 +89,8 @@ pub(super) fn change_user(writing: &mut Writing<'_>, changed: &User) -> Result<b
 }
 
 /// True when a user has a password with this digest.
-pub(super) fn has_password(
-    source: &impl TableSource,
+pub(in crate::store) fn has_password(
+    source: &dyn RowReader,
     user: UserNo,
     digest: PasswordDigest,
 ) -> Result<bool, StoreError> {
@@ -96,7 +100,7 @@ pub(super) fn has_password(
 }
 
 /// Takes a password with this digest from a user, who has none of that kind until another is given.
-pub(super) fn close_password(
+pub(in crate::store) fn close_password(
     writing: &mut Writing<'_>,
     user: UserNo,
     digest: PasswordDigest,
@@ -122,7 +126,10 @@ pub(super) fn close_password(
 }
 
 /// Removes a user with its tokens.
-pub(super) fn remove_user(writing: &mut Writing<'_>, user: UserNo) -> Result<bool, StoreError> {
+pub(in crate::store) fn remove_user(
+    writing: &mut Writing<'_>,
+    user: UserNo,
+) -> Result<bool, StoreError> {
     if writing.look().table(USERS)?.get(&user_key(user))?.is_none() {
         return Ok(false);
     }
@@ -137,7 +144,7 @@ pub(super) fn remove_user(writing: &mut Writing<'_>, user: UserNo) -> Result<boo
 }
 
 /// Makes a token of a user.
-pub(super) fn add_token(
+pub(in crate::store) fn add_token(
     writing: &mut Writing<'_>,
     new: &NewAccessToken,
 ) -> Result<Option<AccessToken>, StoreError> {
@@ -156,7 +163,10 @@ pub(super) fn add_token(
 }
 
 /// Removes a token.
-pub(super) fn remove_token(writing: &mut Writing<'_>, token: TokenNo) -> Result<bool, StoreError> {
+pub(in crate::store) fn remove_token(
+    writing: &mut Writing<'_>,
+    token: TokenNo,
+) -> Result<bool, StoreError> {
     let key = token_key(token);
     if writing.look().table(TOKENS)?.get(&key)?.is_none() {
         return Ok(false);
@@ -167,7 +177,7 @@ pub(super) fn remove_token(writing: &mut Writing<'_>, token: TokenNo) -> Result<
 }
 
 /// The last number that was given, by its key in META.
-pub(super) fn last_number(source: &impl TableSource, key: &str) -> Result<u64, StoreError> {
+pub(in crate::store) fn last_number(source: &dyn RowReader, key: &str) -> Result<u64, StoreError> {
     let last = source.table(META)?.read(key, "the last number given")?;
     Ok(last.unwrap_or_default())
 }

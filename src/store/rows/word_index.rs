@@ -8,11 +8,10 @@
 //! at one by one.
 
 use super::{
-    sealed::Row,
+    open_table::{Row, Rows, TableEdit as _, TableSource as _},
     tables::{
-        CREATED, ITEMS, SEGMENTS, SegmentKey, SnapshotRows, StampKey, TERMS, TableEdit as _,
-        TermKey, feed_key, segment_key, segment_of, snapshot_table, stamp_key, stamp_of,
-        stamp_value, term_key, term_of,
+        CREATED, ITEMS, SEGMENTS, SegmentKey, StampKey, TERMS, TermKey, feed_key, segment_key,
+        segment_of, stamp_key, stamp_of, stamp_value, term_key, term_of,
     },
 };
 use crate::{
@@ -23,6 +22,7 @@ use crate::{
     },
     store::{
         StoreError,
+        engine::{RowReader, RowWriter},
         plan::PlannedCommit,
         stored::{
             damaged,
@@ -31,16 +31,15 @@ use crate::{
     },
 };
 use postings::{Postings, packed, stamps_of, without};
-use redb::{ReadTransaction, WriteTransaction};
 use std::ops::Bound;
 
-pub(super) mod postings;
+pub(in crate::store) mod postings;
 
 #[cfg(test)]
 mod tests;
 
 /// Items of a segment; a feed with fewer has no index.
-pub(super) const SEGMENT_ITEMS: u64 = if cfg!(test) { 3 } else { 2_000 };
+pub(in crate::store) const SEGMENT_ITEMS: u64 = if cfg!(test) { 3 } else { 2_000 };
 /// Bytes of the items, as they are stored, after which a segment ends with fewer of them.
 const SEGMENT_BYTES: u64 = 16 << 20;
 /// Segments by which a commit may catch up with what the feed held before; others wait for the next
@@ -58,15 +57,15 @@ const CHANGED: IndexTerm = IndexTerm(1);
 
 /// The items of a stretch of T; the last one of a feed is still open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(in crate::store) struct Segment {
     /// They stand after this T.
-    pub(super) after: Stamp,
+    pub(in crate::store) after: Stamp,
     /// And up to this one, at which an item stood; zero while the segment is open.
-    pub(super) through: Stamp,
+    pub(in crate::store) through: Stamp,
     /// The first of their first T.
-    pub(super) first_created: Stamp,
+    pub(in crate::store) first_created: Stamp,
     /// The last of their first T.
-    pub(super) last_created: Stamp,
+    pub(in crate::store) last_created: Stamp,
     /// Items; of an open segment, changes of items.
     items: u64,
     /// Bytes of them.
@@ -101,7 +100,7 @@ impl Segment {
     }
 
     /// Reads its row.
-    pub(super) fn of_row(row: &[u8]) -> Result<Self, StoreError> {
+    pub(in crate::store) fn of_row(row: &[u8]) -> Result<Self, StoreError> {
         let (numbers, rest) = row.as_chunks::<8>();
         let (&[after, through, first_created, last_created, items, bytes], []) = (numbers, rest)
         else {
@@ -119,15 +118,16 @@ impl Segment {
 }
 
 /// The number of a segment, and the segment.
-fn read_segment(
-    row: Result<Row<'_, &'static SegmentKey>, StoreError>,
-) -> Result<(u32, Segment), StoreError> {
+fn read_segment(row: Result<Row<SegmentKey>, StoreError>) -> Result<(u32, Segment), StoreError> {
     let (key, value) = row?;
     Ok((segment_of(key.value()), Segment::of_row(value.value())?))
 }
 
 /// Takes a commit into the index, which it may fill a segment of.
-pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(), StoreError> {
+pub(in crate::store) fn take_in(
+    tx: &dyn RowWriter,
+    plan: &PlannedCommit,
+) -> Result<(), StoreError> {
     let feed = &plan.receipt.feed;
     if plan.items.is_empty() || feed.items.total < SEGMENT_ITEMS {
         return Ok(());
@@ -190,9 +190,9 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
     Ok(())
 }
 
-fn last_segment(tx: &WriteTransaction, feed: FeedNo) -> Result<Option<(u32, Segment)>, StoreError> {
+fn last_segment(tx: &dyn RowWriter, feed: FeedNo) -> Result<Option<(u32, Segment)>, StoreError> {
     let segments = tx.edit(SEGMENTS)?;
-    let mut rows = segments.rows(&feed_key(feed))?;
+    let mut rows = segments.rows(&feed_key(feed));
     rows.next_back().map(read_segment).transpose()
 }
 
@@ -203,7 +203,7 @@ struct Filled {
 }
 
 /// Reads the items behind the last segment until they fill the next one.
-fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, StoreError> {
+fn fill(tx: &dyn RowWriter, feed: FeedNo, open: Segment) -> Result<Filled, StoreError> {
     let items = tx.edit(ITEMS)?;
     let mut segment = Segment {
         after: open.after,
@@ -211,7 +211,7 @@ fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, St
         ..Segment::default()
     };
     let mut postings = Postings::new();
-    for row in items.rows_after(&feed_key(feed), Some(stamp_key(feed, open.after)))? {
+    for row in items.rows_after(&feed_key(feed), Some(stamp_key(feed, open.after))) {
         let (key, value) = row?;
         let t = stamp_of(key.value());
         let item = decode_item(t, value.value())?;
@@ -238,9 +238,9 @@ fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, St
 }
 
 /// Takes an item that is removed for good out of the lists of its words.
-fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), StoreError> {
+fn leave_out(tx: &dyn RowWriter, feed: FeedNo, created: Stamp) -> Result<(), StoreError> {
     let mut held = Vec::new();
-    for row in tx.edit(SEGMENTS)?.rows(&feed_key(feed))? {
+    for row in tx.edit(SEGMENTS)?.rows(&feed_key(feed)) {
         let (no, segment) = read_segment(row)?;
         if (segment.first_created..=segment.last_created).contains(&created) {
             held.push(no);
@@ -249,7 +249,7 @@ fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), 
     let mut terms = tx.edit(TERMS)?;
     for no in held {
         let mut changed = Vec::new();
-        for row in terms.rows(&segment_key(feed, no))? {
+        for row in terms.rows(&segment_key(feed, no)) {
             let (key, value) = row?;
             if let Some(left) = without(created, term_of(key.value()), value.value())? {
                 changed.push((*key.value(), left));
@@ -266,21 +266,24 @@ fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), 
 }
 
 /// The index of a feed in a snapshot.
-pub(super) struct WordIndex {
+pub(in crate::store) struct WordIndex<'s> {
     feed: FeedNo,
     segments: Vec<(u32, Segment)>,
     /// The T behind which no segment reaches.
     end: Stamp,
-    terms: SnapshotRows<&'static TermKey>,
-    created: SnapshotRows<&'static StampKey>,
-    items: SnapshotRows<&'static StampKey>,
+    terms: Rows<'s, TermKey>,
+    created: Rows<'s, StampKey>,
+    items: Rows<'s, StampKey>,
 }
 
-impl WordIndex {
+impl<'s> WordIndex<'s> {
     /// That of a feed; `None` when it has none, or one that is far behind.
-    pub(super) fn of(snapshot: &ReadTransaction, feed: FeedNo) -> Result<Option<Self>, StoreError> {
-        let table = snapshot_table(snapshot, SEGMENTS)?;
-        let rows = table.rows(&feed_key(feed))?;
+    pub(in crate::store) fn of(
+        snapshot: &'s dyn RowReader,
+        feed: FeedNo,
+    ) -> Result<Option<Self>, StoreError> {
+        let table = snapshot.table(SEGMENTS)?;
+        let rows = table.rows(&feed_key(feed));
         let mut segments = rows.map(read_segment).collect::<Result<Vec<_>, _>>()?;
         let Some((_, open)) = segments.pop_if(|(_, segment)| segment.is_open()) else {
             return Ok(None);
@@ -292,25 +295,25 @@ impl WordIndex {
             feed,
             segments,
             end: open.after,
-            terms: snapshot_table(snapshot, TERMS)?,
-            created: snapshot_table(snapshot, CREATED)?,
-            items: snapshot_table(snapshot, ITEMS)?,
+            terms: snapshot.table(TERMS)?,
+            created: snapshot.table(CREATED)?,
+            items: snapshot.table(ITEMS)?,
         }))
     }
 
     /// The T behind which no segment reaches.
-    pub(super) const fn end(&self) -> Stamp {
+    pub(in crate::store) const fn end(&self) -> Stamp {
         self.end
     }
 
     /// The segments, in the order of T.
-    pub(super) fn segments(&self) -> &[(u32, Segment)] {
+    pub(in crate::store) fn segments(&self) -> &[(u32, Segment)] {
         &self.segments
     }
 
     /// The T of the items of a segment that may meet the clauses, and of those that were changed if
     /// they are wanted; ascending.
-    pub(super) fn stamps_in(
+    pub(in crate::store) fn stamps_in(
         &self,
         no: u32,
         segment: Segment,
@@ -320,7 +323,7 @@ impl WordIndex {
         let after = stamp_key(self.feed, segment.after);
         let through = stamp_key(self.feed, segment.through);
         let still = (Bound::Excluded(&after), Bound::Included(&through));
-        if self.items.range::<&StampKey>(still)?.next().is_none() {
+        if self.items.range(still).next().is_none() {
             return Ok(Vec::new());
         }
         let mut stamps = if with_changed {
@@ -339,7 +342,7 @@ impl WordIndex {
 
     /// The first T of the items that may meet the clauses, by one segment; ascending. What was
     /// changed since may have left it.
-    pub(super) fn created_in(
+    pub(in crate::store) fn created_in(
         &self,
         no: u32,
         clauses: &[IndexClause],
@@ -374,7 +377,7 @@ impl WordIndex {
     }
 
     /// The T of the item with this first T.
-    pub(super) fn t_of(&self, created: Stamp) -> Result<Option<Stamp>, StoreError> {
+    pub(in crate::store) fn t_of(&self, created: Stamp) -> Result<Option<Stamp>, StoreError> {
         Ok(self
             .created
             .get(&stamp_key(self.feed, created))?
@@ -384,7 +387,7 @@ impl WordIndex {
     fn list(&self, no: u32, term: IndexTerm) -> Result<Vec<Stamp>, StoreError> {
         let first = term_key(self.feed, no, IndexTerm(0));
         let last = term_key(self.feed, no, term);
-        let Some(row) = self.terms.range::<&TermKey>(&first..=&last)?.next_back() else {
+        let Some(row) = self.terms.range(&first..=&last).next_back() else {
             return Ok(Vec::new());
         };
         let (key, chunk) = row?;

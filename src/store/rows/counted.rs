@@ -7,17 +7,18 @@
 //! and a look-up reads those and 128 rows more.
 
 use super::{
-    sealed::Sealed,
-    tables::{
-        COUNTED, CREATED, CountedKey, TableEdit as _, counted_key, feed_key, snapshot_table,
-        stamp_of, stamp_value,
-    },
+    open_table::{Row, RowsMut, TableEdit as _, TableSource as _},
+    tables::{COUNTED, CREATED, CountedKey, counted_key, feed_key, stamp_of, stamp_value},
 };
 use crate::{
     feed::{record::FeedNo, record::FeedRecord, stamp::Stamp},
-    store::{StoreError, plan::PlannedCommit, stored::damaged},
+    store::{
+        StoreError,
+        engine::{RowReader, RowWriter},
+        plan::PlannedCommit,
+        stored::damaged,
+    },
 };
-use redb::{ReadTransaction, Table, WriteTransaction};
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,7 @@ struct Sizes {
     chunk_stretches: usize,
 }
 
-/// Sizes in the file.
+/// Sizes in a store.
 const SIZES: Sizes = Sizes {
     stretch_rows: 128,
     chunk_stretches: 64,
@@ -52,7 +53,7 @@ const STRETCH_BYTES: usize = 12;
 
 /// The stamps along which rows are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CountedAxis {
+pub(in crate::store) enum CountedAxis {
     /// T.
     Modified,
     /// The first T.
@@ -77,7 +78,7 @@ struct Stretch {
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Chunk {
+pub(in crate::store) struct Chunk {
     /// The last T of the feed when it was written: a store that knows no counts leaves it behind.
     through: Stamp,
     stretches: Vec<Stretch>,
@@ -85,7 +86,7 @@ pub(super) struct Chunk {
 
 impl Chunk {
     /// Reads its row.
-    pub(super) fn of_row(row: &[u8]) -> Result<Self, StoreError> {
+    pub(in crate::store) fn of_row(row: &[u8]) -> Result<Self, StoreError> {
         let bad = || damaged("a row of counts has another length");
         let (through, rest) = row.split_first_chunk::<8>().ok_or_else(bad)?;
         let (stretches, []) = rest.as_chunks::<STRETCH_BYTES>() else {
@@ -147,7 +148,7 @@ impl Chunk {
 
 /// The counts of a feed along an axis, in a transaction that changes them.
 struct Counts<'t> {
-    table: Sealed<&'static CountedKey, Table<'t, &'static CountedKey, super::sealed::Coded>>,
+    table: RowsMut<'t, CountedKey>,
     prefix: [u8; 5],
     sizes: Sizes,
 }
@@ -157,7 +158,7 @@ type Placed = (CountedKey, Chunk);
 
 impl<'t> Counts<'t> {
     fn of(
-        tx: &'t WriteTransaction,
+        tx: &'t dyn RowWriter,
         feed: FeedNo,
         axis: CountedAxis,
         sizes: Sizes,
@@ -181,13 +182,13 @@ impl<'t> Counts<'t> {
     /// The last chunk that begins at a stamp or before it.
     fn chunk_at(&self, t: Stamp) -> Result<Option<Placed>, StoreError> {
         let (first, last) = (self.key(Stamp::ZERO), self.key(t));
-        let mut rows = self.table.range::<&CountedKey>(&first..=&last)?;
+        let mut rows = self.table.range(&first..=&last);
         rows.next_back().map(placed).transpose()
     }
 
     /// The chunk after a key.
     fn chunk_after(&self, key: CountedKey) -> Result<Option<Placed>, StoreError> {
-        let mut rows = self.table.rows_after(&self.prefix, Some(key))?;
+        let mut rows = self.table.rows_after(&self.prefix, Some(key));
         rows.next().map(placed).transpose()
     }
 
@@ -294,15 +295,16 @@ impl Chunk {
     }
 }
 
-fn placed(
-    row: Result<super::sealed::Row<'_, &'static CountedKey>, StoreError>,
-) -> Result<Placed, StoreError> {
+fn placed(row: Result<Row<CountedKey>, StoreError>) -> Result<Placed, StoreError> {
     let (key, value) = row?;
     Ok((*key.value(), Chunk::of_row(value.value())?))
 }
 
 /// Takes a commit into the counts of its feed, after its items are written.
-pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(), StoreError> {
+pub(in crate::store) fn take_in(
+    tx: &dyn RowWriter,
+    plan: &PlannedCommit,
+) -> Result<(), StoreError> {
     let feed = &plan.receipt.feed;
     if plan.items.is_empty() || feed.items.total <= UNCOUNTED_ITEMS_MAX {
         return Ok(());
@@ -335,7 +337,10 @@ pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(),
 
 /// Counts a feed that was written by another kind of store, if it is long.
 #[cfg(feature = "postgres")]
-pub(super) fn count_moved(tx: &WriteTransaction, feed: &FeedRecord) -> Result<(), StoreError> {
+pub(in crate::store) fn count_moved(
+    tx: &dyn RowWriter,
+    feed: &FeedRecord,
+) -> Result<(), StoreError> {
     if feed.items.total <= UNCOUNTED_ITEMS_MAX {
         return Ok(());
     }
@@ -344,10 +349,10 @@ pub(super) fn count_moved(tx: &WriteTransaction, feed: &FeedRecord) -> Result<()
 
 /// Counts a feed that was not counted before: one that has become long, or was written by a store
 /// that knows no counts.
-fn count_anew(tx: &WriteTransaction, feed: &FeedRecord) -> Result<(), StoreError> {
+fn count_anew(tx: &dyn RowWriter, feed: &FeedRecord) -> Result<(), StoreError> {
     tx.edit(COUNTED)?.clear(&feed_key(feed.no))?;
     let (mut created, mut by_t) = (Vec::new(), Vec::new());
-    for row in tx.edit(CREATED)?.rows(&feed_key(feed.no))? {
+    for row in tx.edit(CREATED)?.rows(&feed_key(feed.no)) {
         let (key, t) = row?;
         created.push(stamp_of(key.value()));
         by_t.push(stamp_of(t.value()));
@@ -363,23 +368,23 @@ fn count_anew(tx: &WriteTransaction, feed: &FeedRecord) -> Result<(), StoreError
 }
 
 /// Forgets the counts of a feed; the next commit counts it anew.
-pub(super) fn forget(tx: &WriteTransaction, feed: FeedNo) -> Result<(), StoreError> {
+pub(in crate::store) fn forget(tx: &dyn RowWriter, feed: FeedNo) -> Result<(), StoreError> {
     tx.edit(COUNTED)?.clear(&feed_key(feed))
 }
 
 /// The beginning of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StretchStart {
+pub(in crate::store) struct StretchStart {
     /// Rows of the feed before it.
-    pub(super) before: u64,
+    pub(in crate::store) before: u64,
     /// The stamp from which on its rows stand.
-    pub(super) first: Stamp,
+    pub(in crate::store) first: Stamp,
 }
 
 /// The last stretch of a feed that begins where this is true; `None` for a feed that is long and
 /// not counted. Without counts a short feed is one stretch.
-pub(super) fn last_stretch(
-    snapshot: &ReadTransaction,
+pub(in crate::store) fn last_stretch(
+    snapshot: &dyn RowReader,
     feed: &FeedRecord,
     axis: CountedAxis,
     is_in_reach: impl Fn(StretchStart) -> bool,
@@ -391,19 +396,15 @@ pub(super) fn last_stretch(
     if feed.items.total <= UNCOUNTED_ITEMS_MAX {
         return Ok(Some(found));
     }
-    let table = snapshot_table(snapshot, COUNTED)?;
+    let table = snapshot.table(COUNTED)?;
     let of = |axis: CountedAxis| counted_key(feed.no, axis.byte(), Stamp::ZERO);
     let by_t = of(CountedAxis::Modified);
-    let tail = table
-        .rows(&by_t[..5])?
-        .next_back()
-        .map(placed)
-        .transpose()?;
+    let tail = table.rows(&by_t[..5]).next_back().map(placed).transpose()?;
     if tail.is_none_or(|(_, tail)| tail.through != feed.last_t) {
         return Ok(None);
     }
     let mut before = 0;
-    for row in table.rows(&of(axis)[..5])? {
+    for row in table.rows(&of(axis)[..5]) {
         let (_, chunk) = placed(row)?;
         for Stretch { first, rows } in chunk.stretches {
             let start = StretchStart { before, first };
@@ -419,15 +420,15 @@ pub(super) fn last_stretch(
 
 /// The counts of a feed along an axis as they are stored, each with its first stamp; `None` where
 /// it has none that are in force.
-pub(super) fn stored_counts(
-    snapshot: &ReadTransaction,
+pub(in crate::store) fn stored_counts(
+    snapshot: &dyn RowReader,
     feed: &FeedRecord,
     axis: CountedAxis,
 ) -> Result<Option<Vec<(Stamp, u32)>>, StoreError> {
-    let table = snapshot_table(snapshot, COUNTED)?;
+    let table = snapshot.table(COUNTED)?;
     let key = counted_key(feed.no, axis.byte(), Stamp::ZERO);
     let mut counts = Vec::new();
-    for row in table.rows(&key[..5])? {
+    for row in table.rows(&key[..5]) {
         let (_, chunk) = placed(row)?;
         counts.extend(chunk.stretches.iter().map(|it| (it.first, it.rows)));
     }

@@ -1,0 +1,389 @@
+//! Tables with the types of their keys, over those of an engine; not what the rows mean.
+
+use crate::store::{
+    StoreError,
+    engine::{
+        EngineRow, EngineTable, KeyRange, KeyWidth, ReadTable, RowReader, RowWriter, WriteTable,
+    },
+    stored::{StoredKind, damaged, decode, encode},
+};
+use std::{
+    borrow::Borrow,
+    collections::VecDeque,
+    iter::Map,
+    marker::PhantomData,
+    ops::{Bound, RangeBounds},
+};
+
+/// Rows of the first batch of a range; each of the next ones has four times as many.
+const FIRST_BATCH_ROWS: usize = 4;
+/// Rows of a batch at most.
+const BATCH_ROWS_MAX: usize = 256;
+
+/// A key of a table: an array of bytes, or a text.
+pub(in crate::store) trait KeyKind {
+    /// Its form.
+    const WIDTH: KeyWidth;
+    /// A key that was read.
+    type Owned: Borrow<Self>;
+
+    /// Its bytes.
+    fn bytes(&self) -> &[u8];
+
+    /// Reads a key; `None` for bytes that are none.
+    fn of_bytes(bytes: Vec<u8>) -> Option<Self::Owned>;
+}
+
+impl<const N: usize> KeyKind for [u8; N] {
+    const WIDTH: KeyWidth = KeyWidth::Bytes(N);
+    type Owned = Self;
+
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn of_bytes(bytes: Vec<u8>) -> Option<Self> {
+        bytes.try_into().ok()
+    }
+}
+
+impl KeyKind for str {
+    const WIDTH: KeyWidth = KeyWidth::Text;
+    type Owned = String;
+
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+
+    fn of_bytes(bytes: Vec<u8>) -> Option<String> {
+        String::from_utf8(bytes).ok()
+    }
+}
+
+/// A table with keys of a kind.
+pub(in crate::store) struct Table<K: ?Sized>(&'static str, PhantomData<fn(&K)>);
+
+impl<K: ?Sized> Clone for Table<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: ?Sized> Copy for Table<K> {}
+
+impl<K: KeyKind + ?Sized> Table<K> {
+    pub(super) const fn new(name: &'static str) -> Self {
+        Self(name, PhantomData)
+    }
+
+    /// Its name in the store.
+    pub(in crate::store) const fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// The same without the type of its keys.
+    pub(in crate::store) const fn of_engine(self) -> EngineTable {
+        EngineTable {
+            name: self.0,
+            key: K::WIDTH,
+        }
+    }
+}
+
+/// Opens tables for reading.
+pub(in crate::store) trait TableSource: RowReader {
+    /// A table.
+    fn table<K: KeyKind + ?Sized>(&self, table: Table<K>) -> Result<Rows<'_, K>, StoreError> {
+        Ok(OpenTable::new(self.open(table.of_engine())?))
+    }
+}
+
+impl<R: RowReader + ?Sized> TableSource for R {}
+
+/// Opens tables for writing.
+pub(in crate::store) trait TableEdit: RowWriter {
+    /// A table, which is not open otherwise.
+    fn edit<K: KeyKind + ?Sized>(&self, table: Table<K>) -> Result<RowsMut<'_, K>, StoreError> {
+        Ok(OpenTable::new(self.open_to_write(table.of_engine())?))
+    }
+}
+
+impl<W: RowWriter + ?Sized> TableEdit for W {}
+
+/// A table that is open.
+pub(in crate::store) struct OpenTable<K: ?Sized, T: ?Sized> {
+    key: PhantomData<fn(&K)>,
+    table: Box<T>,
+}
+
+/// A table that is open for reading.
+pub(in crate::store) type Rows<'s, K> = OpenTable<K, dyn ReadTable + 's>;
+
+/// A table that is open for writing.
+pub(in crate::store) type RowsMut<'s, K> = OpenTable<K, dyn WriteTable + 's>;
+
+/// A key that was read.
+pub(in crate::store) struct RowKey<K: KeyKind + ?Sized>(K::Owned);
+
+impl<K: KeyKind + ?Sized> RowKey<K> {
+    /// The key.
+    pub(in crate::store) fn value(&self) -> &K {
+        self.0.borrow()
+    }
+}
+
+/// A value that was read.
+pub(in crate::store) struct RowValue(Vec<u8>);
+
+impl RowValue {
+    /// The value.
+    pub(in crate::store) fn value(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A row of a range.
+pub(in crate::store) type Row<K> = (RowKey<K>, RowValue);
+
+/// A row of a range with its key, whose value may be damaged.
+pub(in crate::store) type UncheckedRow<K> = (RowKey<K>, Result<RowValue, StoreError>);
+
+impl<K: KeyKind + ?Sized, T: ?Sized> OpenTable<K, T> {
+    fn new(table: Box<T>) -> Self {
+        Self {
+            key: PhantomData,
+            table,
+        }
+    }
+}
+
+impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> OpenTable<K, T> {
+    /// The value of a key.
+    pub(in crate::store) fn get(&self, key: &K) -> Result<Option<RowValue>, StoreError> {
+        Ok(self.table.get(key.bytes())?.map(RowValue))
+    }
+
+    /// The value of a key, or what is left of it where it is damaged.
+    pub(in crate::store) fn get_unchecked(&self, key: &K) -> Result<Option<Vec<u8>>, StoreError> {
+        self.table.get_unchecked(key.bytes())
+    }
+
+    /// The value of a key, decoded. `what` names it in errors.
+    pub(in crate::store) fn read<V: StoredKind>(
+        &self,
+        key: &K,
+        what: &str,
+    ) -> Result<Option<V>, StoreError> {
+        let stored = self.table.get(key.bytes())?;
+        stored.map(|stored| decode(what, &stored)).transpose()
+    }
+
+    /// The number of rows.
+    pub(in crate::store) fn count(&self) -> Result<u64, StoreError> {
+        self.table.count()
+    }
+
+    /// The rows of a range of keys.
+    pub(in crate::store) fn range(&self, range: impl RangeBounds<K>) -> CheckedIter<'_, K, T> {
+        self.range_unchecked(range).map(checked as Checking<K>)
+    }
+
+    /// The same; a row that is damaged is an error beside its key, and the others come after it.
+    pub(in crate::store) fn range_unchecked(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> RowIter<'_, K, T> {
+        let bytes = |bound: Bound<&K>| bound.map(|key| key.bytes().to_vec());
+        RowIter {
+            table: &self.table,
+            key: PhantomData,
+            low: bytes(range.start_bound()),
+            high: bytes(range.end_bound()),
+            batch_rows: FIRST_BATCH_ROWS,
+            has_more: true,
+            front: VecDeque::new(),
+            back: VecDeque::new(),
+        }
+    }
+}
+
+impl<const N: usize, T: ReadTable + ?Sized> OpenTable<[u8; N], T> {
+    /// The rows whose keys begin with these bytes.
+    pub(in crate::store) fn rows(&self, prefix: &[u8]) -> CheckedIter<'_, [u8; N], T> {
+        self.rows_after(prefix, None)
+    }
+
+    /// The rows whose keys begin with these bytes and come after a key, if one is given.
+    pub(in crate::store) fn rows_after(
+        &self,
+        prefix: &[u8],
+        after: Option<[u8; N]>,
+    ) -> CheckedIter<'_, [u8; N], T> {
+        self.unchecked_after(prefix, after)
+            .map(checked as Checking<[u8; N]>)
+    }
+
+    /// The same; a row that is damaged is an error beside its key, and the others come after it.
+    pub(in crate::store) fn unchecked_after(
+        &self,
+        prefix: &[u8],
+        after: Option<[u8; N]>,
+    ) -> RowIter<'_, [u8; N], T> {
+        let (first, last) = ends(prefix);
+        let low = match &after {
+            Some(after) => Bound::Excluded(after),
+            None => Bound::Included(&first),
+        };
+        self.range_unchecked((low, Bound::Included(&last)))
+    }
+}
+
+impl<K: KeyKind + ?Sized> RowsMut<'_, K> {
+    /// Puts a value at a key. True when one was there.
+    pub(in crate::store) fn insert(&mut self, key: &K, value: &[u8]) -> Result<bool, StoreError> {
+        self.table.put(key.bytes(), value)
+    }
+
+    /// Puts a value of a kind at a key.
+    pub(in crate::store) fn write<V: StoredKind>(
+        &mut self,
+        key: &K,
+        value: &V,
+    ) -> Result<(), StoreError> {
+        self.insert(key, &encode(value)?).map(drop)
+    }
+
+    /// Takes out a row.
+    pub(in crate::store) fn remove(&mut self, key: &K) -> Result<(), StoreError> {
+        self.table.remove(key.bytes())
+    }
+
+    /// Keeps the rows whose value is to be kept; that of a damaged one is `None`.
+    pub(in crate::store) fn retain(
+        &mut self,
+        mut keep: impl FnMut(Option<&[u8]>) -> bool,
+    ) -> Result<(), StoreError> {
+        let mut going = Vec::new();
+        let all: (Bound<&K>, Bound<&K>) = (Bound::Unbounded, Bound::Unbounded);
+        for row in self.range_unchecked(all) {
+            let (key, value) = row?;
+            if !keep(value.as_ref().ok().map(RowValue::value)) {
+                going.push(key);
+            }
+        }
+        for key in going {
+            self.remove(key.value())?;
+        }
+        Ok(())
+    }
+}
+
+impl<const N: usize> RowsMut<'_, [u8; N]> {
+    /// Takes out the rows whose keys begin with these bytes, damaged ones included.
+    pub(in crate::store) fn clear(&mut self, prefix: &[u8]) -> Result<(), StoreError> {
+        let (first, last) = ends::<N>(prefix);
+        self.table.remove_range(&first, &last)
+    }
+}
+
+/// The first and the last key that begin with these bytes.
+fn ends<const N: usize>(prefix: &[u8]) -> ([u8; N], [u8; N]) {
+    let (mut first, mut last) = ([0; N], [u8::MAX; N]);
+    first[..prefix.len()].copy_from_slice(prefix);
+    last[..prefix.len()].copy_from_slice(prefix);
+    (first, last)
+}
+
+fn checked<K: KeyKind + ?Sized>(
+    row: Result<UncheckedRow<K>, StoreError>,
+) -> Result<Row<K>, StoreError> {
+    let (key, value) = row?;
+    Ok((key, value?))
+}
+
+type Checking<K> = fn(Result<UncheckedRow<K>, StoreError>) -> Result<Row<K>, StoreError>;
+
+/// The rows of a range, in which a damaged one is an error.
+pub(in crate::store) type CheckedIter<'t, K, T> = Map<RowIter<'t, K, T>, Checking<K>>;
+
+/// The rows of a range from both ends, read in batches.
+pub(in crate::store) struct RowIter<'t, K: ?Sized, T: ?Sized> {
+    table: &'t T,
+    key: PhantomData<fn(&K)>,
+    /// The range that was not read yet.
+    low: Bound<Vec<u8>>,
+    high: Bound<Vec<u8>>,
+    batch_rows: usize,
+    has_more: bool,
+    /// Rows that were read from its begin, the next one first.
+    front: VecDeque<EngineRow>,
+    /// Rows that were read from its end, the next one first.
+    back: VecDeque<EngineRow>,
+}
+
+impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> RowIter<'_, K, T> {
+    fn take(&mut self, is_reverse: bool) -> Result<Option<UncheckedRow<K>>, StoreError> {
+        let is_empty = if is_reverse {
+            self.back.is_empty()
+        } else {
+            self.front.is_empty()
+        };
+        if is_empty && self.has_more {
+            self.read(is_reverse)?;
+        }
+        // Behind the last one that was read here stand those that were read from the other end.
+        let row = if is_reverse {
+            let other = &mut self.front;
+            self.back.pop_front().or_else(|| other.pop_back())
+        } else {
+            let other = &mut self.back;
+            self.front.pop_front().or_else(|| other.pop_back())
+        };
+        row.map(|EngineRow { key, value }| {
+            let key = K::of_bytes(key).ok_or_else(|| damaged("a key has another length"))?;
+            Ok((RowKey(key), value.map(RowValue)))
+        })
+        .transpose()
+    }
+
+    fn read(&mut self, is_reverse: bool) -> Result<(), StoreError> {
+        // After an error nothing more is read.
+        self.has_more = false;
+        let batch = self.table.range(KeyRange {
+            low: self.low.as_ref().map(Vec::as_slice),
+            high: self.high.as_ref().map(Vec::as_slice),
+            is_reverse,
+            rows_max: self.batch_rows,
+        })?;
+        self.has_more = batch.has_more && !batch.rows.is_empty();
+        self.batch_rows = (self.batch_rows * 4).min(BATCH_ROWS_MAX);
+        if let Some(last) = batch.rows.last().filter(|_| self.has_more) {
+            let end = Bound::Excluded(last.key.clone());
+            if is_reverse {
+                self.high = end;
+            } else {
+                self.low = end;
+            }
+        }
+        if is_reverse {
+            self.back.extend(batch.rows);
+        } else {
+            self.front.extend(batch.rows);
+        }
+        Ok(())
+    }
+}
+
+impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> Iterator for RowIter<'_, K, T> {
+    type Item = Result<UncheckedRow<K>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.take(false).transpose()
+    }
+}
+
+impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> DoubleEndedIterator for RowIter<'_, K, T> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.take(true).transpose()
+    }
+}
