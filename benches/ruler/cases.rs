@@ -10,7 +10,7 @@ use crate::{
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use everfeed::{app::App, config::Config};
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, time::Duration};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -21,13 +21,18 @@ const ASKED: usize = 40;
 /// Pages from the store.
 const PAGES: usize = 10;
 const SEARCHES: usize = 3;
-/// Polls of one kind.
-const POLLS: usize = 4;
+/// Rounds of what has timers and other threads in it: the least of them is the figure.
+const ROUNDS: usize = 5;
+/// The same for what takes long under Valgrind.
+const LONG_ROUNDS: usize = 3;
 /// Waiters, streams and connections of one kind.
 const CROWD: usize = 100;
-const SUBSCRIPTIONS: usize = 30;
-/// Archive pages of [`ENTRIES`] posts.
-const ARCHIVES: usize = 4;
+/// Subscriptions that are made in a round.
+const SUBSCRIBED: usize = 10;
+/// All of them.
+const SUBSCRIPTIONS: usize = LONG_ROUNDS * SUBSCRIBED;
+/// Archive pages of [`ENTRIES`] posts that each of the walked feeds has.
+const ARCHIVES: usize = 2;
 /// Feeds of the application whose start is measured.
 const FEEDS: usize = 1_000;
 /// Time for what goes on behind an answer.
@@ -36,99 +41,70 @@ const SITE: &str = "site.example";
 /// The `Host` of requests to the operator's listener.
 const OPERATOR: &str = "127.0.0.1";
 
-/// A path that is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Case {
-    HotPage,
-    NotModified,
-    StorePage,
-    Search,
-    SitePage,
-    PollUnchanged,
-    PollNew,
-    ArchivePage,
-    Push,
-    WakeUp,
-    Start,
-    IdleConnection,
-    HeldPoll,
-    Stream,
-    Subscription,
+/// Declares the paths that are measured: each with its name in the file of figures, the times that
+/// it is done in a round, and its unit.
+macro_rules! cases {
+    ($($case:ident: $name:literal, $times:expr, $unit:ident;)*) => {
+        /// A path that is measured.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Case {
+            $($case,)*
+        }
+
+        impl Case {
+            /// Its name in the file of figures.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$case => $name,)* }
+            }
+
+            pub(crate) fn named(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$case),)* _ => None }
+            }
+
+            /// Times that it is done between the two points.
+            pub(crate) const fn times(self) -> usize {
+                match self { $(Self::$case => $times,)* }
+            }
+
+            pub(crate) const fn unit(self) -> Unit {
+                match self { $(Self::$case => Unit::$unit,)* }
+            }
+        }
+    };
 }
 
-impl Case {
-    const ALL: [Self; 15] = [
-        Self::HotPage,
-        Self::NotModified,
-        Self::StorePage,
-        Self::Search,
-        Self::SitePage,
-        Self::PollUnchanged,
-        Self::PollNew,
-        Self::ArchivePage,
-        Self::Push,
-        Self::WakeUp,
-        Self::Start,
-        Self::IdleConnection,
-        Self::HeldPoll,
-        Self::Stream,
-        Self::Subscription,
-    ];
+/// The figures of a path that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Instructions and allocations.
+    Work,
+    /// Bytes that stay in memory.
+    Memory,
+}
 
-    /// Its name in the file of figures.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::HotPage => "hot page",
-            Self::NotModified => "not modified",
-            Self::StorePage => "page from the store",
-            Self::Search => "search",
-            Self::SitePage => "page of a site",
-            Self::PollUnchanged => "poll, unchanged",
-            Self::PollNew => "poll, one new entry",
-            Self::ArchivePage => "archive page of 50 posts",
-            Self::Push => "push",
-            Self::WakeUp => "wake-up of 100 waiters",
-            Self::Start => "start with 1,000 feeds",
-            Self::IdleConnection => "idle connection",
-            Self::HeldPoll => "held poll",
-            Self::Stream => "stream",
-            Self::Subscription => "subscription",
-        }
-    }
-
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|case| case.name() == name)
-    }
-
-    /// Times that it is done between the two points.
-    pub(crate) fn times(self) -> usize {
-        match self {
-            Self::HotPage | Self::NotModified | Self::SitePage => ASKED,
-            Self::StorePage => PAGES,
-            Self::Search => SEARCHES,
-            Self::PollUnchanged | Self::PollNew => POLLS,
-            Self::ArchivePage => ARCHIVES,
-            Self::Push | Self::Subscription => SUBSCRIPTIONS,
-            Self::WakeUp | Self::Start => 1,
-            Self::IdleConnection | Self::HeldPoll | Self::Stream => CROWD,
-        }
-    }
-
-    /// True where the bytes that stay in memory are the figure.
-    pub(crate) fn is_memory(self) -> bool {
-        matches!(
-            self,
-            Self::IdleConnection | Self::HeldPoll | Self::Stream | Self::Subscription
-        )
-    }
+cases! {
+    HotPage: "hot page", ASKED, Work;
+    NotModified: "not modified", ASKED, Work;
+    SitePage: "page of a site", ASKED, Work;
+    StorePage: "page from the store", PAGES, Work;
+    Search: "search", SEARCHES, Work;
+    PollUnchanged: "poll, unchanged", 1, Work;
+    PollNew: "poll, one new entry", 1, Work;
+    ArchivePage: "archive page of 50 posts", ARCHIVES, Work;
+    IdleConnection: "idle connection", CROWD, Memory;
+    HeldPoll: "held poll", CROWD, Memory;
+    WakeUp: "wake-up of 100 waiters", 1, Work;
+    Stream: "stream", CROWD, Memory;
+    Subscription: "subscription", SUBSCRIBED, Memory;
+    Push: "push", SUBSCRIPTIONS, Work;
+    Start: "start with 1,000 feeds", 1, Work;
 }
 
 /// Figures for one page, poll, push and so on. A push and a wake-up are without the polls that
 /// found the change.
-pub(crate) fn by_unit(figures: &[(Case, Figure)]) -> Vec<(Case, Figure)> {
-    let poll = figures.iter().find(|(case, _)| *case == Case::PollNew);
-    let poll = poll.map_or(Figure::default(), |(case, all)| all.over(case.times()));
-    let one = |&(case, all): &(Case, Figure)| {
+pub(crate) fn by_unit(figures: &BTreeMap<Case, Figure>) -> BTreeMap<Case, Figure> {
+    let poll = figures.get(&Case::PollNew).copied().unwrap_or_default();
+    let one = |(&case, &all): (&Case, &Figure)| {
         let all = match case {
             Case::Push | Case::WakeUp => all.without(poll),
             _ => all,
@@ -159,9 +135,8 @@ pub(crate) async fn play() -> Result<Vec<Measured>> {
     stage.waiters().await.context("waiters")?;
     stage.subscriptions().await.context("subscriptions")?;
     stage.app.stop().await?;
-    stage
-        .measured
-        .push(start(&stage.origin, stage.folder.path()).await?);
+    let starts = starts(&stage.origin, stage.folder.path()).await?;
+    stage.measured.extend(starts);
     Ok(stage.measured)
 }
 
@@ -172,18 +147,22 @@ impl Stage {
         origin.says("/site.xml", feed(ENTRIES, ENTRIES, None));
         origin.says("/page.html", page());
         let folder = tempfile::tempdir()?;
-        let feeds = ["blog", "archive"].map(|name| {
-            format!(
-                "[[feed]]\nname = \"{name}\"\nurl = \"http://127.0.0.1:{}/{name}.xml\"\n\
+        let archives = (0..LONG_ROUNDS).map(archive);
+        let feeds = ["blog".to_owned()].into_iter().chain(archives);
+        let feeds: String = feeds
+            .map(|name| {
+                format!(
+                    "[[feed]]\nname = \"{name}\"\nurl = \"http://127.0.0.1:{}/{name}.xml\"\n\
                  poll = {{ max_secs = 86400 }}\n",
-                origin.port
-            )
-        });
+                    origin.port
+                )
+            })
+            .collect();
         let site = format!(
             "[[site]]\nhost = \"{SITE}\"\norigin = \"http://127.0.0.1:{}\"\nfeeds = [\"/site.xml\"]\n",
             origin.port
         );
-        let app = application(folder.path(), "stage", &(feeds.concat() + &site)).await?;
+        let app = application(folder.path(), "stage", &(feeds + &site)).await?;
         let mut reader = Client::open(app.address()).await?;
         let operator = Client::open(app.admin_address()).await?;
         while reader.ask(&get(&target(""), "x", "")).await? != 200 {
@@ -303,91 +282,97 @@ impl Stage {
 
     async fn polls(&mut self) -> Result<()> {
         self.poll("blog").await?;
-        sleep(REST).await;
-        let measuring = begin();
-        for _ in 0..POLLS {
+        for _ in 0..ROUNDS {
+            sleep(REST).await;
+            let measuring = begin();
             self.poll("blog").await?;
+            self.measured.push(measuring.end(Case::PollUnchanged));
         }
-        self.measured.push(measuring.end(Case::PollUnchanged));
-        sleep(REST).await;
-        let documents: Vec<Bytes> = (0..POLLS).map(|_| self.next_document()).collect();
-        let measuring = begin();
-        for document in documents {
+        for _ in 0..ROUNDS {
+            let document = self.next_document();
+            sleep(REST).await;
+            let measuring = begin();
             self.take(document).await?;
+            self.measured.push(measuring.end(Case::PollNew));
         }
-        self.measured.push(measuring.end(Case::PollNew));
         sleep(REST).await;
         Ok(())
     }
 
-    /// The archive of a feed that could not be polled until now.
+    /// The archives of feeds that could not be polled until now.
     async fn archives(&mut self) -> Result<()> {
         let newest = ARCHIVES * ENTRIES;
-        for n in 0..ARCHIVES {
-            let older = (n + 1 < ARCHIVES).then(|| format!("/archive-{}.xml", n + 1));
-            let path = match n {
-                0 => "/archive.xml".to_owned(),
-                _ => format!("/archive-{n}.xml"),
+        for name in (0..LONG_ROUNDS).map(archive) {
+            let path = |n: usize| match n {
+                0 => format!("/{name}.xml"),
+                _ => format!("/{name}-{n}.xml"),
             };
-            self.origin
-                .says(&path, feed(newest - n * ENTRIES, ENTRIES, older.as_deref()));
-        }
-        let all = format!("\"totalItems\":{newest}");
-        let measuring = begin();
-        self.poll("archive").await?;
-        let page = get("/feeds/archive.json?order=modified&max=1", "x", "");
-        loop {
-            self.reader.ask(&page).await?;
-            if self.reader.text()?.contains(&all) {
-                break;
+            for n in 0..ARCHIVES {
+                let older = (n + 1 < ARCHIVES).then(|| path(n + 1));
+                let document = feed(newest - n * ENTRIES, ENTRIES, older.as_deref());
+                self.origin.says(&path(n), document);
             }
+            let all = format!("\"totalItems\":{newest}");
+            let measuring = begin();
+            self.poll(&name).await?;
+            let page = format!("/feeds/{name}.json?order=modified&max=1");
+            let page = get(&page, "x", "");
+            loop {
+                sleep(REST).await;
+                self.reader.ask(&page).await?;
+                if self.reader.text()?.contains(&all) {
+                    break;
+                }
+            }
+            self.measured.push(measuring.end(Case::ArchivePage));
             sleep(REST).await;
         }
-        self.measured.push(measuring.end(Case::ArchivePage));
-        sleep(REST).await;
         Ok(())
     }
 
     /// Those who wait: idle, for a change, on a stream.
     async fn waiters(&mut self) -> Result<()> {
-        let measuring = begin();
-        let idle = self.crowd().await?;
-        sleep(REST).await;
-        self.measured.push(measuring.end(Case::IdleConnection));
-        drop(idle);
-        sleep(REST).await;
-
-        let held = get(&self.waiting("atom").await?, "x", "");
-        let measuring = begin();
-        let mut waiters = self.crowd().await?;
-        for waiter in &mut waiters {
-            waiter.send(&held).await?;
+        for _ in 0..LONG_ROUNDS {
+            let measuring = begin();
+            let idle = self.crowd().await?;
+            sleep(REST).await;
+            self.measured.push(measuring.end(Case::IdleConnection));
+            drop(idle);
+            sleep(REST).await;
         }
-        sleep(REST).await;
-        self.measured.push(measuring.end(Case::HeldPoll));
-        let document = self.next_document();
-        let measuring = begin();
-        self.take(document).await?;
-        for waiter in &mut waiters {
-            ensure!(waiter.answer().await? == 200);
+        for _ in 0..LONG_ROUNDS {
+            let held = get(&self.waiting("atom").await?, "x", "");
+            let measuring = begin();
+            let mut waiters = self.crowd().await?;
+            for waiter in &mut waiters {
+                waiter.send(&held).await?;
+            }
+            sleep(REST).await;
+            self.measured.push(measuring.end(Case::HeldPoll));
+            let document = self.next_document();
+            let measuring = begin();
+            self.take(document).await?;
+            for waiter in &mut waiters {
+                ensure!(waiter.answer().await? == 200);
+            }
+            self.measured.push(measuring.end(Case::WakeUp));
+            drop(waiters);
+            sleep(REST).await;
         }
-        self.measured.push(measuring.end(Case::WakeUp));
-        drop(waiters);
-        sleep(REST).await;
-
-        let target = self.waiting("events").await?;
-        let streamed = get(&target, "x", "");
-        let measuring = begin();
-        let mut streams = self.crowd().await?;
-        for stream in &mut streams {
-            stream.send(&streamed).await?;
-            stream.until(b"\r\n\r\n").await?;
-            stream.forget();
+        for _ in 0..LONG_ROUNDS {
+            let streamed = get(&self.waiting("events").await?, "x", "");
+            let measuring = begin();
+            let mut streams = self.crowd().await?;
+            for stream in &mut streams {
+                stream.send(&streamed).await?;
+                stream.until(b"\r\n\r\n").await?;
+                stream.forget();
+            }
+            sleep(REST).await;
+            self.measured.push(measuring.end(Case::Stream));
+            drop(streams);
+            sleep(REST).await;
         }
-        sleep(REST).await;
-        self.measured.push(measuring.end(Case::Stream));
-        drop(streams);
-        sleep(REST).await;
         Ok(())
     }
 
@@ -406,25 +391,32 @@ impl Stage {
                 )
             })
             .collect();
-        let measuring = begin();
-        for form in &forms {
-            let status = self.reader.ask(form).await?;
-            ensure!(status == 202, "{status} for a subscription");
+        for forms in forms.chunks(SUBSCRIBED) {
+            let measuring = begin();
+            for form in forms {
+                let status = self.reader.ask(form).await?;
+                ensure!(status == 202, "{status} for a subscription");
+            }
+            self.origin.called(SUBSCRIBED).await;
+            sleep(REST).await;
+            self.measured.push(measuring.end(Case::Subscription));
         }
-        self.origin.called(SUBSCRIPTIONS).await;
-        sleep(REST).await;
-        self.measured.push(measuring.end(Case::Subscription));
-        // The first push opens connections; the second one is counted.
+        // The first push opens connections.
+        self.push().await?;
+        for _ in 0..ROUNDS {
+            let measuring = begin();
+            self.push().await?;
+            self.measured.push(measuring.end(Case::Push));
+        }
+        Ok(())
+    }
+
+    /// A poll that finds a new post, until all subscribers have it.
+    async fn push(&mut self) -> Result<()> {
         let document = self.next_document();
         self.take(document).await?;
         self.origin.called(SUBSCRIPTIONS).await;
         sleep(REST).await;
-        let document = self.next_document();
-        let measuring = begin();
-        self.take(document).await?;
-        self.origin.called(SUBSCRIPTIONS).await;
-        sleep(REST).await;
-        self.measured.push(measuring.end(Case::Push));
         Ok(())
     }
 
@@ -452,8 +444,8 @@ impl Stage {
     }
 }
 
-/// Starts an application with many feeds that it knows already.
-async fn start(origin: &Origin, folder: &Path) -> Result<Measured> {
+/// Starts an application with many feeds, most often one that knows them already.
+async fn starts(origin: &Origin, folder: &Path) -> Result<Vec<Measured>> {
     let feeds: String = (0..FEEDS)
         .map(|n| {
             format!(
@@ -462,17 +454,23 @@ async fn start(origin: &Origin, folder: &Path) -> Result<Measured> {
             )
         })
         .collect();
-    let before = application(folder, "many", &feeds).await?;
-    ready(before.admin_address()).await?;
-    sleep(REST).await;
-    before.stop().await?;
-    sleep(REST).await;
-    let measuring = begin();
-    let app = application(folder, "many", &feeds).await?;
-    ready(app.admin_address()).await?;
-    let measured = measuring.end(Case::Start);
-    app.stop().await?;
+    let mut measured = Vec::new();
+    start(folder, &feeds).await?.stop().await?;
+    for _ in 0..LONG_ROUNDS {
+        sleep(REST).await;
+        let measuring = begin();
+        let app = start(folder, &feeds).await?;
+        measured.push(measuring.end(Case::Start));
+        sleep(REST).await;
+        app.stop().await?;
+    }
     Ok(measured)
+}
+
+async fn start(folder: &Path, feeds: &str) -> Result<App> {
+    let app = application(folder, "many", feeds).await?;
+    ready(app.admin_address()).await?;
+    Ok(app)
 }
 
 async fn ready(operator: SocketAddr) -> Result<()> {
@@ -492,6 +490,11 @@ async fn application(folder: &Path, name: &str, more: &str) -> Result<App> {
         store.display().to_string()
     );
     App::start(Config::parse("the ruler's configuration", &config)?).await
+}
+
+/// The name of a feed whose archive is walked.
+fn archive(round: usize) -> String {
+    format!("archive{round}")
 }
 
 /// The blog's page of this query.
