@@ -676,7 +676,7 @@ pub(crate) fn busy() -> Vec<Scenario> {
         Scenario {
             name: "busy, every 6 hours",
             poll_hours: 6,
-            found_with_pages_min: 0.03,
+            found_with_pages_min: 0.1,
             ..busy
         },
         Scenario {

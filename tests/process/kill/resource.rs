@@ -17,7 +17,8 @@ use testkit::{
     publisher::{Answer, Asked, Publisher, ok, with_headers},
 };
 
-/// Kills in one run.
+/// Kills in one run. After each the process waits some seconds before it polls, as after every
+/// unclean end, so that a version takes as long as three did without that.
 const KILLS: usize = 8;
 
 /// The knowledge of the subscriber.

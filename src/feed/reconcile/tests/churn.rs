@@ -235,7 +235,7 @@ fn check_churn(churn: Churn) {
         // servers one may not show it any more.
         let late_max = match churn {
             // One lasts for half a day, and some entries are not shown twice as a whole until then.
-            Churn::EditsBehindSummaries => EDITS / 4,
+            Churn::EditsBehindSummaries => 8,
             _ => 6,
         };
         assert!(late <= late_max, "{churn:?}: {hours:?}");
