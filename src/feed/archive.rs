@@ -47,7 +47,7 @@ pub use staged_page::{PageAddress, PageFate, StagedBody, StagedPage, StagedWalk,
 pub use strategy::Strategy;
 pub use trail::PageTrace;
 pub(crate) use {
-    build_date::{BuildDates, built_us},
+    build_date::{BuildDates, is_built_after},
     completion::{Completion, PageRetry},
     counted_pages::{CountedPages, CounterPlace},
     end_claim::{EndClaim, EndSign, EndStep},
@@ -82,8 +82,8 @@ pub struct WalkedDocument<'a> {
     pub keys: &'a [KeyHash],
     /// Its own metadata.
     pub metadata: &'a Metadata,
-    /// Time at which it was built, microseconds since 1970, as [`built_us`] tells.
-    pub built_us: Option<i64>,
+    /// True for a document that was built later than the page before it, as [`is_built_after`] tells.
+    pub is_built: bool,
     /// True when it may lack what its publisher shows: cut, mended, or found to hold more by
     /// another reader.
     pub damaged: bool,

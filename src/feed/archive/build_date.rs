@@ -83,10 +83,16 @@ impl ArchiveWalk {
                 older = dates.note(seen.asked, date);
             }
             if is_linked {
-                older.extend(dates.note_behind(seen.asked, date, seen.built_us.is_some()));
+                older.extend(dates.note_behind(seen.asked, date, seen.is_built));
             }
         }
         older
+    }
+
+    /// The date of the last page of links that has one, in microseconds.
+    pub(crate) fn last_date_us(&self) -> Option<i64> {
+        let last = self.findings.built.as_ref()?.last.as_ref();
+        last.map(|(_, at)| *at)
     }
 
     /// True for an older copy than the pages around it.
@@ -110,17 +116,22 @@ fn head_us(seen: &WalkedDocument<'_>) -> Option<i64> {
     seen.metadata.updated.as_ref().and_then(|date| date.at_us)
 }
 
-/// The date of a document, in microseconds, at which it was built; `None` where an entry has it, since
-/// it may be no more than the date of its newest entry.
-pub(crate) fn built_us(document: &SlicedDocument) -> Option<i64> {
-    let built = document.metadata.updated.as_ref()?.at_us?;
+/// True for a document whose date is later than another, in microseconds, and the time at which it
+/// was built: where an entry has the same date, it may be no more than that of its newest entry.
+pub(crate) fn is_built_after(document: &SlicedDocument, before: i64) -> bool {
+    let updated = document.metadata.updated.as_ref();
+    let Some(built) = updated
+        .and_then(|date| date.at_us)
+        .filter(|at| before < *at)
+    else {
+        return false;
+    };
     let is_it = |date: &Date| {
         date.at_us
             .is_some_and(|at| at.abs_diff(built) <= SAME_DATE_US)
     };
     let mut entries = document.entries.iter().map(|entry| entry.parse().0);
-    let is_of_entry = entries.any(|entry| entry.published.iter().chain(&entry.updated).any(is_it));
-    (!is_of_entry).then_some(built)
+    !entries.any(|entry| entry.published.iter().chain(&entry.updated).any(is_it))
 }
 
 /// Microseconds by which the date of an entry and that of its document may differ and be one.
@@ -133,21 +144,22 @@ mod tests {
 
     #[test]
     fn a_document_is_built_at_its_own_date_unless_an_entry_has_it() {
-        let check = |head: &str, entry: &str, expect: Option<i64>| {
+        let check = |head: &str, entry: &str, before: i64, expect: bool| {
             let document = format!(
                 "<rss version=\"2.0\"><channel><title>A blog</title>{head}<item><guid>1</guid>\
                  <title>A post</title>{entry}</item></channel></rss>"
             );
             let sliced = slice(document.as_bytes(), &Hints::default()).unwrap();
-            let secs = built_us(&sliced).map(|at| at / 1_000_000);
-            assert_eq!(secs, expect, "{document}");
+            let is_built = is_built_after(&sliced, before * 1_000_000);
+            assert_eq!(is_built, expect, "{document} after {before}");
         };
         let head = "<lastBuildDate>Sat, 01 Jan 2022 10:00:00 GMT</lastBuildDate>";
         let date = |at: &str| format!("<pubDate>Sat, 01 Jan 2022 {at} GMT</pubDate>");
-        check(head, &date("09:00:00"), Some(1_641_031_200));
-        check(head, "", Some(1_641_031_200));
-        check(head, &date("10:00:00"), None);
-        check(head, &date("09:59:56"), None);
-        check("", &date("09:00:00"), None);
+        check(head, &date("09:00:00"), 1_641_031_199, true);
+        check(head, &date("09:00:00"), 1_641_031_200, false);
+        check(head, "", 0, true);
+        check(head, &date("10:00:00"), 0, false);
+        check(head, &date("09:59:56"), 0, false);
+        check("", &date("09:00:00"), 0, false);
     }
 }

@@ -101,7 +101,7 @@ impl StagedPage {
             bytes: bytes as u64,
             keys: &self.keys,
             metadata,
-            built_us: None,
+            is_built: false,
             damaged: false,
             mixed: false,
         }

@@ -29,7 +29,7 @@ struct Doc {
     status: u16,
     landed: Option<String>,
     body: Option<u32>,
-    built_us: Option<i64>,
+    is_built: bool,
     damaged: bool,
     mixed: bool,
 }
@@ -107,7 +107,7 @@ fn begin(publisher: &Publisher, profile: &str, rules: &WalkRules) -> Result<Arch
         bytes: 1000,
         keys: &keys(&live.ids),
         metadata: &live.metadata,
-        built_us: live.built_us,
+        is_built: live.is_built,
         damaged: live.damaged,
         mixed: live.mixed,
     };
@@ -151,7 +151,7 @@ fn reply(walk: &mut ArchiveWalk, url: &str, doc: &Doc, rules: &WalkRules, now: S
             bytes: 1000,
             keys: &keys,
             metadata: &doc.metadata,
-            built_us: doc.built_us,
+            is_built: doc.is_built,
             damaged: doc.damaged,
             mixed: doc.mixed,
         }),

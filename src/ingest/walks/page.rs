@@ -6,8 +6,8 @@ use crate::{
     feed::{
         absence::Coverage,
         archive::{
-            ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument, built_us,
-            settle_known,
+            ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument,
+            is_built_after, settle_known,
         },
         different_feed::is_planet,
         reconcile::{ObservedEntry, WindowState, keys_needed, observe},
@@ -73,17 +73,18 @@ impl ArchiveReader<'_> {
         let page = unread(url, self.base_url(&fetched.base_url), &fetched, now);
         let (body, _memory) = (fetched.body, fetched.memory);
         let judges = walk.is_repeated();
+        let before = walk.last_date_us();
         let (read, mut page) = compute(move || {
             let window = window(&page, &body);
             let read = window.map(|window| {
                 let damaged = may_lack(&window, &page, &body);
-                let built_us = built_us(&window);
-                (window, body, damaged, built_us)
+                let is_built = before.is_some_and(|before| is_built_after(&window, before));
+                (window, body, damaged, is_built)
             });
             (read, page)
         })
         .await?;
-        let Some((window, body, damaged, built_us)) = read else {
+        let Some((window, body, damaged, is_built)) = read else {
             walk.answer(WalkReply::NoFeed, &rules, now);
             return Ok((None, None));
         };
@@ -91,7 +92,7 @@ impl ArchiveReader<'_> {
         let seen = WalkedDocument {
             damaged,
             mixed: is_planet(&window),
-            built_us,
+            is_built,
             ..page.as_walked(body.len(), &window.metadata)
         };
         let used = walk.answer(WalkReply::Page(seen), &rules, now);

@@ -52,7 +52,7 @@ pub(crate) fn walk() -> ArchiveWalk {
         bytes: 1,
         keys: &keys,
         metadata: &metadata,
-        built_us: None,
+        is_built: false,
         damaged: false,
         mixed: false,
     };

@@ -391,7 +391,7 @@ fn walk() -> ArchiveWalk {
         bytes: 100,
         keys: &[key(1)],
         metadata: &live,
-        built_us: None,
+        is_built: false,
         damaged: false,
         mixed: true,
     };

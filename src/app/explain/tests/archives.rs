@@ -172,7 +172,7 @@ fn a_walk_is_told_with_what_it_waits_for_until_when_and_how_its_end_was_proven()
         bytes: 1,
         keys,
         metadata,
-        built_us: None,
+        is_built: false,
         damaged: false,
         mixed: false,
     };

@@ -295,7 +295,7 @@ fn archives_cached_at(now: Stamp, fresh_at: Stamp, last: [i64; 2]) -> Publisher 
         doc
     };
     let built = |doc: Doc, at: i64| Doc {
-        built_us: Some(at),
+        is_built: true,
         ..dated(doc, at)
     };
     let prev = |ids: &[u32], n: u32| {

@@ -341,7 +341,7 @@ fn archives_that_are_too_large_are_told() {
         bytes: BYTES_MAX,
         keys: &keys(&page.ids),
         metadata: &page.metadata,
-        built_us: None,
+        is_built: false,
         damaged: false,
         mixed: false,
     };

@@ -1040,7 +1040,7 @@ fn begin_blog(blog: &Blog) -> ArchiveWalk {
         bytes: 1000,
         keys: &keys(&live.ids),
         metadata: &live.metadata,
-        built_us: None,
+        is_built: false,
         damaged: false,
         mixed: false,
     };
