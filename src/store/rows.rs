@@ -38,6 +38,8 @@ pub(in crate::store) mod removed;
 
 pub(in crate::store) mod reads;
 
+pub(in crate::store) mod derived;
+
 pub(in crate::store) mod counted;
 
 pub(in crate::store) mod salvage;

@@ -18,24 +18,21 @@ use super::{
 use crate::{
     feed::{record::FeedRecord, stamp::Stamp},
     store::{
-        StoreError, Subscription,
+        StoreError,
         content_mark::ContentMark,
-        engine::RowWriter as _,
+        engine::{EngineTable, RowWriter as _},
         moved_rows::{BATCH_BYTES, META_KEYS, MoveNote, MovedRow},
         rows::{
             counted,
+            derived::{LEADING, leads_to},
             open_table::{TableEdit as _, TableSource as _},
             reads,
-            tables::{
-                CREATED, FEED_NAMES, FEED_SUBSCRIPTIONS, IDS, META, PUBLISHED, SUBSCRIPTION_KEYS,
-                TABLES, feed_key, feed_of, feed_subscription_key, id_key, published_key, stamp_key,
-                stamp_of, stamp_value, subscription_key, topic_key,
-            },
+            tables::{COUNTED, FEEDS, META, SEGMENTS, TABLES, TERMS},
         },
-        stored::{decode, item::decode_item},
+        stored::decode,
     },
 };
-use redb::{Builder, Database, Key, ReadTransaction, ReadableDatabase as _, WriteTransaction};
+use redb::{Builder, Database, Key, ReadTransaction, ReadableDatabase as _};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -48,18 +45,14 @@ const CACHE_BYTES: usize = 32 << 20;
 /// Feeds that are counted in one transaction.
 const FEEDS_AT_ONCE: usize = 256;
 
-/// Tables that are made again from others, or catch up with them.
-const DERIVED: [&str; 9] = [
-    "feed_names",
-    "ids",
-    "created",
-    "listed",
-    "counted",
-    "segments",
-    "terms",
-    "sub_keys",
-    "feed_subs",
-];
+/// Tables that a copy does not take over, besides those whose rows lead to others: a feed is counted
+/// again, and its words catch up.
+const CAUGHT_UP: [EngineTable; 3] = [COUNTED.of_engine(), SEGMENTS.of_engine(), TERMS.of_engine()];
+
+fn is_derived(name: &str) -> bool {
+    let mut derived = LEADING.iter().chain(&CAUGHT_UP);
+    derived.any(|table| table.name == name)
+}
 
 /// Receiver of the rows of a table, a batch at a time.
 pub(in crate::store) type Sink<'s> =
@@ -160,7 +153,7 @@ struct Reading<'a, 's> {
 impl TableVisitor for Reading<'_, '_> {
     fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
         let name = table.name();
-        if DERIVED.contains(&name) || self.without.contains(&name) {
+        if is_derived(name) || self.without.contains(&name) {
             return Ok(());
         }
         let rows = match self.snapshot.open_table(table.definition()) {
@@ -234,55 +227,24 @@ impl FileTarget {
         rows: &[MovedRow],
     ) -> Result<(), StoreError> {
         let tx = self.file.begin_write()?;
-        for row in rows {
-            self.lead_to(&tx, table, row)?;
-        }
         if let Some(known) = TABLES.iter().find(|known| known.name == table) {
             let mut filled = tx.open_to_write(*known)?;
             for row in rows {
                 filled.put(&row.key, &row.value)?;
             }
-        }
-        Ok(tx.commit()?)
-    }
-
-    /// Writes the rows that lead to another one.
-    fn lead_to(
-        &mut self,
-        tx: &WriteTransaction,
-        table: &str,
-        row: &MovedRow,
-    ) -> Result<(), StoreError> {
-        match table {
-            "feeds" => {
-                let record: FeedRecord = decode("a feed", &row.value)?;
-                self.last_t = self.last_t.max(record.last_t);
-                if record.part_of.is_none() {
-                    let mut names = tx.edit(FEED_NAMES)?;
-                    names.insert(record.name.as_str(), &feed_key(record.no))?;
+            drop(filled);
+            for row in rows {
+                for lead in leads_to(*known, &row.key, &row.value)? {
+                    let mut leading = tx.open_to_write(lead.table)?;
+                    leading.put(&lead.key, &lead.value)?;
+                }
+                if *known == FEEDS.of_engine() {
+                    let record: FeedRecord = decode("a feed", &row.value)?;
+                    self.last_t = self.last_t.max(record.last_t);
                 }
             }
-            "items" => {
-                let (feed, t) = (feed_of(&row.key), stamp_of(&row.key));
-                let item = decode_item(t, &row.value)?;
-                let leads = stamp_value(t);
-                tx.edit(IDS)?.insert(&id_key(feed, item.id), &leads)?;
-                tx.edit(CREATED)?
-                    .insert(&stamp_key(feed, item.created), &leads)?;
-                let listed = published_key(feed, item.listed(), item.created);
-                tx.edit(PUBLISHED)?.insert(&listed, &leads)?;
-            }
-            "subs" => {
-                let held: Subscription = decode("a subscription", &row.value)?;
-                let key = topic_key(&held.topic, held.target.address());
-                tx.edit(SUBSCRIPTION_KEYS)?
-                    .insert(&key, &subscription_key(held.no))?;
-                let of_feed = feed_subscription_key(held.feed(), held.no);
-                tx.edit(FEED_SUBSCRIPTIONS)?.insert(&of_feed, &[])?;
-            }
-            _ => {}
         }
-        Ok(())
+        Ok(tx.commit()?)
     }
 
     /// Counts the rows of its long feeds. Their words are indexed by the commits that come.

@@ -17,6 +17,7 @@ pub(super) const SCHEMA: u32 = 1;
 /// The same table as redb knows it: the schema in it is a number that every everfeed can read.
 pub(super) const BARE_META: TableDefinition<'_, &str, Coded> = META.definition();
 
+#[cfg(test)]
 impl<const N: usize> Table<[u8; N]> {
     /// The table as redb knows it.
     pub(super) const fn definition(self) -> TableDefinition<'static, &'static [u8; N], Coded> {

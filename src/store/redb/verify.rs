@@ -32,6 +32,7 @@ use crate::{
         rows::{
             accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
             counted::{self, Chunk, CountedAxis},
+            derived::check_leads,
             open_table::{KeyKind, Rows, Table, TableSource as _},
             reads::LAST_FEED_KEY,
             subscriptions::LAST_SUBSCRIPTION_KEY,
@@ -41,8 +42,8 @@ use crate::{
                 MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, REGISTRY, SEGMENTS,
                 STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey, StampValue, SubscriptionKey,
                 TERMS, TOKENS, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, holding_key,
-                id_key, item_id_of, listed_of, stamp_key, stamp_of, subscription_key,
-                subscription_of, term_of,
+                id_key, item_id_of, stamp_key, stamp_of, subscription_key, subscription_of,
+                term_of,
             },
             word_index::{Segment, postings},
         },
@@ -54,10 +55,7 @@ use crate::{
         subscriptions::Progress,
     },
 };
-use redb::{
-    Builder, Database, ReadTransaction, ReadableDatabase as _, ReadableTableMetadata as _,
-    backends::FileBackend,
-};
+use redb::{Builder, Database, ReadTransaction, ReadableDatabase as _, backends::FileBackend};
 use std::{
     collections::HashMap,
     fmt,
@@ -413,42 +411,17 @@ struct Counted {
 /// Rows that lead to others, and the counts of feeds. Rows that are damaged are in the report
 /// already.
 fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(), StoreError> {
+    check_leads(snapshot, &mut |fault| report.fault(fault))?;
     let items = snapshot.table(ITEMS)?;
     let ids = snapshot.table(IDS)?;
     let mut counted: HashMap<FeedNo, Counted> = HashMap::new();
     for (key, value) in items.rows(&[]).flatten() {
-        let Ok(header) = item_header(value.value()) else {
-            continue;
-        };
-        let (feed, id) = (feed_of(key.value()), header.id);
-        let count = counted.entry(feed).or_default();
-        count.total += 1;
-        count.live += u64::from(!header.gone);
-        let leads = ids.get(&id_key(feed, id)).ok().flatten();
-        if leads.is_none_or(|t| stamp_of(t.value()) != stamp_of(key.value())) {
-            report.fault(format!("item {id} of feed {feed} is not found by its id"));
+        if let Ok(header) = item_header(value.value()) {
+            let count = counted.entry(feed_of(key.value())).or_default();
+            count.total += 1;
+            count.live += u64::from(!header.gone);
         }
     }
-    for (key, t) in ids.rows(&[]).flatten() {
-        let feed = feed_of(key.value());
-        let at = stamp_key(feed, stamp_of(t.value()));
-        if matches!(items.get(&at), Ok(None)) {
-            report.fault(format!("an id of feed {feed} leads to no item"));
-        }
-    }
-    for (key, t) in snapshot.table(CREATED)?.rows(&[]).flatten() {
-        let feed = feed_of(key.value());
-        let Ok(found) = items.get(&stamp_key(feed, stamp_of(t.value()))) else {
-            continue;
-        };
-        let header = found.and_then(|item| item_header(item.value()).ok());
-        if header.is_none_or(|header| header.created != stamp_of(key.value())) {
-            report.fault(format!(
-                "a time of creation of feed {feed} leads to no item"
-            ));
-        }
-    }
-    publications(snapshot, &items, report)?;
     for (key, id) in snapshot.table(KEYS)?.rows(&[]).flatten() {
         let feed = feed_of(key.value());
         if matches!(ids.get(&id_key(feed, item_id_of(id.value())?)), Ok(None)) {
@@ -515,57 +488,17 @@ fn groups(
     Ok(())
 }
 
-/// As many dates of publication as items, each of the item that it leads to.
-fn publications(
-    snapshot: &ReadTransaction,
-    items: &Rows<'_, StampKey>,
-    report: &mut VerifyReport,
-) -> Result<(), StoreError> {
-    for (key, t) in snapshot.table(PUBLISHED)?.rows(&[]).flatten() {
-        let (listed, created) = listed_of(key.value());
-        let (feed, t) = (feed_of(key.value()), stamp_of(t.value()));
-        let Ok(found) = items.get(&stamp_key(feed, t)) else {
-            continue;
-        };
-        let found = found.and_then(|item| decode_item(t, item.value()).ok());
-        if !found.is_some_and(|item| item.listed() == listed && item.created == created) {
-            report.fault(format!(
-                "a date of publication of feed {feed} leads to no item"
-            ));
-        }
-    }
-    let dates = snapshot.open_table(PUBLISHED.definition())?.len()?;
-    let items = snapshot.open_table(ITEMS.definition())?.len()?;
-    if dates != items {
-        report.fault(format!(
-            "there are {dates} dates of publication of {items} items"
-        ));
-    }
-    Ok(())
-}
-
 fn counts(
     snapshot: &ReadTransaction,
     counted: &HashMap<FeedNo, Counted>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
     let feeds = snapshot.table(FEEDS)?;
-    let mut named = 0_usize;
-    for row in snapshot.table(FEED_NAMES)?.range(..) {
-        let Ok((name, no)) = row else { continue };
-        named += 1;
-        if matches!(feeds.get(&feed_key(feed_of(no.value()))), Ok(None)) {
-            report.fault(format!("the name `{}` leads to no feed", name.value()));
-        }
-    }
-    let (mut there, mut parts) = (0_usize, 0);
     for row in feeds.rows(&[]) {
-        there += 1;
         let Ok((key, value)) = row else { continue };
         let Ok(record) = decode::<FeedRecord>("a feed", value.value()) else {
             continue;
         };
-        parts += usize::from(record.part_of.is_some());
         let Counted { total, live } = counted
             .get(&feed_of(key.value()))
             .copied()
@@ -582,11 +515,6 @@ fn counts(
                 record.name
             ));
         }
-    }
-    // A part goes by the name of its feed.
-    let whole = there - parts;
-    if named != whole {
-        report.fault(format!("{named} names of feeds lead to {whole} feeds"));
     }
     Ok(())
 }
@@ -624,19 +552,6 @@ fn subscriptions(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Resul
     for (key, _) in snapshot.table(POSITIONS)?.rows(&[]).flatten() {
         if is_missing(key.value()) {
             report.fault("a position belongs to no subscription");
-        }
-    }
-    for (_, no) in snapshot.table(SUBSCRIPTION_KEYS)?.rows(&[]).flatten() {
-        if is_missing(no.value()) {
-            report.fault("a topic leads to no subscription");
-        }
-    }
-    for (key, _) in snapshot.table(FEED_SUBSCRIPTIONS)?.rows(&[]).flatten() {
-        if is_missing(key.value()) {
-            report.fault(format!(
-                "feed {} leads to no subscription",
-                feed_of(key.value())
-            ));
         }
     }
     Ok(())

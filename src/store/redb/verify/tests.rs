@@ -9,8 +9,9 @@ use crate::{
             rig::{NAMESPACE, START, add, all, commit, delete, edit, open},
             subscriptions::new,
         },
+        engine::{KeyRange, RowWriter as _},
         redb::Redb,
-        rows::{open_table::TableEdit as _, tables::subscription_key},
+        rows::{derived::LEADING, open_table::TableEdit as _, tables::subscription_key},
     },
 };
 use std::{fs, sync::Arc};
@@ -345,6 +346,41 @@ fn tamper(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
     let tx = database.begin_write().unwrap();
     change(&tx);
     tx.commit().unwrap();
+}
+
+#[tokio::test]
+async fn a_row_that_leads_to_another_is_told_where_it_is_missing_or_one_too_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (
+        folder.path().join("store.redb"),
+        folder.path().join("other.redb"),
+    );
+    filled(&path).await;
+    for table in LEADING {
+        for (is_missing, told) in [(true, "is not found by"), (false, "leads to nothing")] {
+            fs::copy(&path, &other).unwrap();
+            tamper(&other, |tx| {
+                let mut rows = tx.open_to_write(table).unwrap();
+                let first = KeyRange {
+                    low: Bound::Unbounded,
+                    high: Bound::Unbounded,
+                    is_reverse: false,
+                    rows_max: 1,
+                };
+                let first = rows.range(first).unwrap().rows.pop().unwrap();
+                if is_missing {
+                    rows.remove(&first.key).unwrap();
+                } else {
+                    let mut key = first.key;
+                    *key.last_mut().unwrap() ^= 1;
+                    rows.put(&key, &first.value.unwrap()).unwrap();
+                }
+            });
+            let report = verify(&other).unwrap();
+            let is_told = report.faults.iter().any(|fault| fault.contains(told));
+            assert!(is_told, "{}, {told}: {report}", table.name);
+        }
+    }
 }
 
 #[tokio::test]
