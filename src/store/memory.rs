@@ -160,16 +160,23 @@ fn is_empty(range: KeyRange<'_>) -> bool {
 /// Changes that are undone when the work fails.
 struct Transaction<'s> {
     tables: RefCell<&'s mut MemoryTables>,
-    /// The rows that were changed, as they were before, in the order of the changes.
-    replaced: RefCell<Vec<(&'static str, Vec<u8>, Option<Vec<u8>>)>>,
+    /// The rows that were changed, in the order of the changes.
+    replaced: RefCell<Vec<Replaced>>,
+}
+
+/// A row as it was before a change.
+struct Replaced {
+    table: &'static str,
+    key: Vec<u8>,
+    value: Option<Vec<u8>>,
 }
 
 impl Transaction<'_> {
     fn undo(self) {
         let tables = self.tables.into_inner();
-        for (name, key, before) in self.replaced.into_inner().into_iter().rev() {
-            let table = tables.entry(name).or_default();
-            match before {
+        for Replaced { table, key, value } in self.replaced.into_inner().into_iter().rev() {
+            let table = tables.entry(table).or_default();
+            match value {
                 Some(value) => drop(table.insert(key, value)),
                 None => drop(table.remove(&key)),
             }
@@ -217,7 +224,11 @@ impl TransactionTable<'_, '_> {
         };
         let was_there = before.is_some();
         let mut replaced = self.transaction.replaced.borrow_mut();
-        replaced.push((self.name, key.to_vec(), before));
+        replaced.push(Replaced {
+            table: self.name,
+            key: key.to_vec(),
+            value: before,
+        });
         was_there
     }
 }
