@@ -1,7 +1,7 @@
 //! Users and tokens.
 
 use super::{
-    Writing,
+    Engine, Writing,
     open_table::{TableEdit as _, TableSource as _},
     removed::{PasswordDigest, Removed},
     tables::{META, TOKENS, USERS, token_key, user_key},
@@ -11,8 +11,38 @@ use crate::{
         AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo,
         password::{self, LoginHash},
     },
-    store::{StoreError, engine::RowReader, stored::decode},
+    store::{AccountStore, StoreError, StoreFuture, engine::RowReader, stored::decode},
 };
+
+impl<E: Engine> AccountStore for E {
+    fn add_user(&self, new: NewUser) -> StoreFuture<'_, Option<User>> {
+        self.write(move |writing| add_user(writing, &new))
+    }
+
+    fn users(&self, after: Option<UserNo>, max: usize) -> StoreFuture<'_, Vec<User>> {
+        self.read(move |snapshot| users(snapshot, after, max))
+    }
+
+    fn change_user(&self, changed: User) -> StoreFuture<'_, bool> {
+        self.write(move |writing| change_user(writing, &changed))
+    }
+
+    fn remove_user(&self, user: UserNo) -> StoreFuture<'_, bool> {
+        self.write(move |writing| remove_user(writing, user))
+    }
+
+    fn add_token(&self, new: NewAccessToken) -> StoreFuture<'_, Option<AccessToken>> {
+        self.write(move |writing| add_token(writing, &new))
+    }
+
+    fn tokens(&self, after: Option<TokenNo>, max: usize) -> StoreFuture<'_, Vec<AccessToken>> {
+        self.read(move |snapshot| tokens(snapshot, after, max))
+    }
+
+    fn remove_token(&self, token: TokenNo) -> StoreFuture<'_, bool> {
+        self.write(move |writing| remove_token(writing, token))
+    }
+}
 
 /// Key in META of the last number of a user, so that none is given twice.
 pub(in crate::store) const LAST_USER_KEY: &str = "last_user";

@@ -8,26 +8,17 @@ use super::{
     reads,
     removed::Removed,
     salvage,
-    tables::{
-        HOSTS, OBSERVATIONS, POLLS, STAGING, WALKS, WINDOWS, feed_key, page_key, seq_key, seq_of,
-    },
+    tables::{OBSERVATIONS, POLLS, STAGING, WALKS, WINDOWS, feed_key, seq_key, seq_of},
 };
 use crate::{
     feed::{
-        archive::{ArchiveWalk, PageFate, StagedBody, StagedPage, StagingChange},
+        archive::{PageFate, StagedBody, StagedPage, StagingChange},
         item::Reason,
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         reconcile::{Change, WINDOW_ENTRIES_MAX},
         record::FeedNo,
-        schedule::PollState,
     },
-    store::{
-        Commit, HostPause, Receipt, StoreError,
-        engine::RowWriter,
-        group_plan::MemberCommit,
-        plan,
-        stored::pause::{decode_pause, encode_pause},
-    },
+    store::{Commit, Receipt, StoreError, engine::RowWriter, group_plan::MemberCommit, plan},
 };
 
 /// Applies a commit, whole or not at all.
@@ -140,69 +131,5 @@ fn write_observed(
     if let Some(old) = seq.checked_sub(OBSERVATIONS_MAX) {
         table.remove(&seq_key(feed, old))?;
     }
-    Ok(())
-}
-
-/// Keeps a walk and the page that it read.
-pub(in crate::store) fn stage(
-    writing: &mut Writing<'_>,
-    feed: FeedNo,
-    walk: &ArchiveWalk,
-    page: Option<&StagedPage>,
-) -> Result<(), StoreError> {
-    let record = reads::record(writing.look(), feed)?;
-    let cut = match page {
-        Some(page) => forgotten::cut_page(writing.look(), &record, page)?,
-        None => None,
-    };
-    // Walk and page are lost together, and the page is read once more.
-    let tx = writing.change_late();
-    tx.edit(WALKS)?.write(&feed_key(feed), walk)?;
-    if let Some(page) = cut.as_ref().or(page) {
-        tx.edit(STAGING)?.write(&page_key(feed, page.no), page)?;
-    }
-    writing.record_clock();
-    Ok(())
-}
-
-/// Notes poll states and host pauses, to be on disk later.
-pub(in crate::store) fn save_polls(
-    writing: &mut Writing<'_>,
-    polls: &[(FeedNo, PollState)],
-    pauses: &[HostPause],
-) -> Result<(), StoreError> {
-    let last_given = reads::last_feed_number(writing.look())?;
-    let mut known = Vec::with_capacity(polls.len());
-    for (feed, poll) in polls {
-        match reads::known_feed(writing.look(), *feed) {
-            Ok(()) => known.push((feed, poll)),
-            // A number that was given once is that of a feed that was forgotten.
-            Err(StoreError::UnknownFeed(_)) if feed.0 <= last_given => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let now = writing.now;
-    let tx = writing.change_late();
-    let mut table = tx.edit(POLLS)?;
-    for (feed, poll) in known {
-        // One that is damaged is replaced.
-        let held = table.read::<PollState>(&feed_key(*feed), "a poll state");
-        if !matches!(held, Ok(Some(held)) if poll.is_outdated_by(&held, now)) {
-            table.write(&feed_key(*feed), poll)?;
-        }
-    }
-    if !pauses.is_empty() {
-        let mut table = tx.edit(HOSTS)?;
-        // Pauses are rare and most are over soon, so the table stays short when each new one sweeps
-        // it.
-        table.retain(|pause| {
-            let pause = pause.and_then(|pause| decode_pause(pause).ok());
-            pause.is_some_and(|pause| pause.until > now)
-        })?;
-        for (host, pause) in pauses {
-            table.insert(host.as_str(), &encode_pause(*pause))?;
-        }
-    }
-    writing.record_clock();
     Ok(())
 }

@@ -4,14 +4,13 @@
 use super::{
     open_table::{Rows, TableSource as _},
     tables::{
-        EVIDENCE, FEED_NAMES, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS,
-        POLLS, PageKey, STAGING, StampKey, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, hash_key,
-        id_key, item_id_of, seq_of, stamp_key, stamp_of, witnessed_ids,
+        EVIDENCE, FEED_NAMES, FEEDS, FeedKey, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS,
+        PageKey, STAGING, StampKey, WINDOWS, WITNESSES, feed_key, feed_of, hash_key, id_key,
+        item_id_of, seq_of, stamp_key, stamp_of, witnessed_ids,
     },
 };
 use crate::{
     feed::{
-        archive::{ArchiveWalk, StagedWalk},
         item::{Item, ItemId, KeyHash},
         observation_record::ObservationRecord,
         reconcile::Evidence,
@@ -19,21 +18,18 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    secret::masked_with_query,
     store::{
-        HostPause, Snapshot, StoreError, Witnessed,
+        Snapshot, StoreError, Witnessed,
         engine::RowReader,
         plan::Held,
         stored::{
             damaged, decode,
             item::{decode_item, item_header, plain_bytes},
-            pause::decode_pause,
         },
     },
 };
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
-    ops::Bound,
     sync::Arc,
 };
 
@@ -116,64 +112,12 @@ fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
     Ok(record)
 }
 
-/// The poll states of the feeds after a number.
-pub(in crate::store) fn polls(
-    source: &dyn RowReader,
-    after: Option<FeedNo>,
-    max: usize,
-) -> Result<Vec<(FeedNo, PollState)>, StoreError> {
-    let read = |feed, bytes: &[u8]| Ok((feed, decode("a poll state", bytes)?));
-    let (polls, damaged) = by_feed(&source.table(POLLS)?, after, max, read)?;
-    for feed in damaged {
-        tracing::error!(feed.no = %feed, "The poll state of a feed is damaged; the feed is polled as if it were new");
-    }
-    Ok(polls)
-}
-
 /// The poll state of a feed.
 pub(in crate::store) fn poll(
     source: &dyn RowReader,
     feed: FeedNo,
 ) -> Result<Option<PollState>, StoreError> {
     source.table(POLLS)?.read(&feed_key(feed), "a poll state")
-}
-
-/// The walks of the feeds after a number.
-pub(in crate::store) fn walks(
-    source: &dyn RowReader,
-    after: Option<FeedNo>,
-    max: usize,
-) -> Result<Vec<(FeedNo, ArchiveWalk)>, StoreError> {
-    let read = |feed, bytes: &[u8]| Ok((feed, decode("a walk", bytes)?));
-    let (walks, damaged) = by_feed(&source.table(WALKS)?, after, max, read)?;
-    for feed in damaged {
-        tracing::error!(feed.no = %feed, "The archive walk of a feed is damaged; the walk does not go on");
-    }
-    Ok(walks)
-}
-
-/// The walk of a feed.
-pub(in crate::store) fn walk(
-    source: &dyn RowReader,
-    feed: FeedNo,
-) -> Result<Option<ArchiveWalk>, StoreError> {
-    source.table(WALKS)?.read(&feed_key(feed), "a walk")
-}
-
-/// The staged pages of a feed, by number.
-pub(in crate::store) fn staged(
-    source: &dyn RowReader,
-    feed: FeedNo,
-) -> Result<StagedWalk, StoreError> {
-    record(source, feed)?;
-    let staging = source.table(STAGING)?;
-    let pages = staging.rows(&feed_key(feed));
-    Ok(StagedWalk {
-        walk: walk(source, feed)?,
-        pages: pages
-            .map(|row| decode("a staged page", row?.1.value()))
-            .collect::<Result<_, _>>()?,
-    })
 }
 
 /// The keys of the staged pages of a feed.
@@ -188,7 +132,7 @@ pub(in crate::store) fn staged_keys(
 
 /// The rows after a feed of a table with a row a feed; and the feeds between whose rows are
 /// damaged.
-fn by_feed<T>(
+pub(super) fn by_feed<T>(
     table: &Rows<'_, FeedKey>,
     after: Option<FeedNo>,
     max: usize,
@@ -208,33 +152,6 @@ fn by_feed<T>(
         }
     }
     Ok((sound, damaged))
-}
-
-/// The pauses of the authorities after a name. One that is damaged is left out, and told.
-pub(in crate::store) fn host_pauses(
-    source: &dyn RowReader,
-    after: Option<&str>,
-    max: usize,
-) -> Result<Vec<HostPause>, StoreError> {
-    let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let hosts = source.table(HOSTS)?;
-    let mut pauses = Vec::new();
-    for row in hosts.range_unchecked((after, Bound::Unbounded)) {
-        let (host, pause) = row?;
-        let host = host.value().to_owned();
-        match pause.and_then(|pause| decode_pause(pause.value())) {
-            Ok(pause) => pauses.push((host, pause)),
-            Err(StoreError::Damaged(what)) => tracing::error!(
-                "The pause of {} is damaged, and its feeds are polled when they are due: {what}",
-                masked_with_query(&host)
-            ),
-            Err(error) => return Err(error),
-        }
-        if pauses.len() == max {
-            break;
-        }
-    }
-    Ok(pauses)
 }
 
 /// The ids of the items behind keys.

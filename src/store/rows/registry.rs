@@ -1,15 +1,25 @@
 //! The registry.
 
 use super::{
-    Writing,
+    Engine, Writing,
     open_table::{TableEdit as _, TableSource as _},
     tables::REGISTRY,
 };
 use crate::store::{
-    RegistryChange, RegistryEntry, StoreError, engine::RowReader, stored::RegistryText,
-    stored::decode,
+    RegistryChange, RegistryEntry, RegistryStore, StoreError, StoreFuture, engine::RowReader,
+    stored::RegistryText, stored::decode,
 };
 use std::ops::Bound;
+
+impl<E: Engine> RegistryStore for E {
+    fn change_registry(&self, changes: Vec<RegistryChange>) -> StoreFuture<'_, ()> {
+        self.write(move |writing| change(writing, &changes))
+    }
+
+    fn registry(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<RegistryEntry>> {
+        self.read(move |snapshot| entries(snapshot, after.as_deref(), max))
+    }
+}
 
 /// Makes changes of the registry.
 pub(super) fn change(

@@ -1,7 +1,7 @@
 //! The memory of sites.
 
 use super::{
-    Writing,
+    Engine, Writing,
     forgotten::cut_document,
     open_table::{TableEdit as _, TableSource as _},
     reads,
@@ -9,8 +9,29 @@ use super::{
 };
 use crate::{
     feed::{legacy_document::LegacyDocument, record::FeedNo},
-    store::{FoundFeeds, StoreError, engine::RowReader},
+    store::{FoundFeeds, SiteStore, StoreError, StoreFuture, engine::RowReader},
 };
+use std::sync::Arc;
+
+impl<E: Engine> SiteStore for E {
+    fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
+        self.write(move |writing| keep_document(writing, feed, &document))
+    }
+
+    fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
+        self.read(move |snapshot| document(snapshot, feed))
+    }
+
+    fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()> {
+        let site = site.to_owned();
+        self.write(move |writing| keep_found_feeds(writing, &site, &found))
+    }
+
+    fn found_feeds<'a>(&'a self, site: &'a str) -> StoreFuture<'a, FoundFeeds> {
+        let site = site.to_owned();
+        self.read(move |snapshot| found_feeds(snapshot, &site))
+    }
+}
 
 /// Puts a document in the place of the one before.
 pub(in crate::store) fn keep_document(

@@ -2,7 +2,7 @@
 //! mean.
 
 use super::{
-    Writing,
+    Engine, Writing,
     open_table::{TableEdit as _, TableSource as _},
     reads::{self, known_feed},
     tables::{
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     store::{
-        StoreError, Subscription, SubscriptionNo,
+        StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions,
         engine::{RowReader, RowWriter},
         stored::damaged,
         subscriptions::{
@@ -21,6 +21,71 @@ use crate::{
         },
     },
 };
+
+impl<E: Engine> Subscriptions for E {
+    fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription> {
+        self.write(move |writing| subscribe(writing, &new))
+    }
+
+    fn change_subscription(
+        &self,
+        subscription: Subscription,
+        progress: Option<Progress>,
+    ) -> StoreFuture<'_, u64> {
+        self.write(move |writing| change(writing, subscription.clone(), progress.as_ref()))
+    }
+
+    fn subscription(
+        &self,
+        no: SubscriptionNo,
+    ) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
+        self.read(move |snapshot| subscription(snapshot, no))
+    }
+
+    fn find_subscription<'a>(
+        &'a self,
+        topic: &'a str,
+        address: &'a str,
+    ) -> StoreFuture<'a, Option<(Subscription, Progress)>> {
+        let (topic, address) = (topic.to_owned(), address.to_owned());
+        self.read(move |snapshot| find(snapshot, &topic, &address))
+    }
+
+    fn subscriptions(
+        &self,
+        feed: Option<FeedNo>,
+        after: Option<SubscriptionNo>,
+        max: usize,
+    ) -> StoreFuture<'_, Vec<(Subscription, Progress)>> {
+        self.read(move |snapshot| list(snapshot, feed, after, max))
+    }
+
+    fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
+        let counted =
+            move |snapshot: &dyn RowReader, read_max| count_active(snapshot, feed, now, read_max);
+        Box::pin(async move {
+            // Every poll asks, and most feeds have few: nobody is woken for that.
+            let few = self.read_in_place(move |snapshot| counted(snapshot, FEW));
+            if let Some(active) = few.await? {
+                return Ok(active);
+            }
+            let all = self.read(move |snapshot| counted(snapshot, usize::MAX));
+            Ok(all.await?.unwrap_or_default())
+        })
+    }
+
+    fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {
+        self.write(move |writing| end(writing, no))
+    }
+
+    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>> {
+        self.write(move |writing| acknowledge(writing, &acknowledged))
+    }
+
+    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
+        self.write(move |writing| save_attempts(writing, &attempts))
+    }
+}
 
 /// Key in META of the last number given, so that none is given twice.
 pub(in crate::store) const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
