@@ -15,8 +15,8 @@ use std::{
     ops::{Bound, RangeBounds},
 };
 
-/// Rows of the first batch of a range; each of the next ones has four times as many.
-const FIRST_BATCH_ROWS: usize = 4;
+/// Rows of the first batch of a range; each of the next ones has twice as many.
+const FIRST_BATCH_ROWS: usize = 8;
 /// Rows of a batch at most.
 const BATCH_ROWS_MAX: usize = 256;
 
@@ -356,7 +356,7 @@ impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> RowIter<'_, K, T> {
             rows_max: self.batch_rows,
         })?;
         self.has_more = batch.has_more && !batch.rows.is_empty();
-        self.batch_rows = (self.batch_rows * 4).min(BATCH_ROWS_MAX);
+        self.batch_rows = (self.batch_rows * 2).min(BATCH_ROWS_MAX);
         if let Some(last) = batch.rows.last().filter(|_| self.has_more) {
             let end = Bound::Excluded(last.key.clone());
             if is_reverse {
