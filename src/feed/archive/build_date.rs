@@ -73,18 +73,19 @@ impl ArchiveWalk {
     /// Takes note of a document, as [`BuildDates::note`] and [`BuildDates::note_behind`] do. Archives
     /// stay as they were written, so that an older one than another is none.
     pub(super) fn note_built(&mut self, seen: &WalkedDocument<'_>) -> Vec<String> {
+        let Some(date) = head_us(seen) else {
+            return Vec::new();
+        };
         let is_archive = matches!(self.strategy(), Some(Strategy::Archives));
         let is_linked = self.strategy().is_some_and(Strategy::follows_links);
         let is_linked = is_linked && !self.findings.held_whole;
         let dates = self.findings.built.get_or_insert_default();
         let mut older = Vec::new();
-        if let Some(date) = head_us(seen) {
-            if !is_archive {
-                older = dates.note(seen.asked, date);
-            }
-            if is_linked {
-                older.extend(dates.note_behind(seen.asked, date, seen.is_built));
-            }
+        if !is_archive {
+            older = dates.note(seen.asked, date);
+        }
+        if is_linked {
+            older.extend(dates.note_behind(seen.asked, date, seen.is_built));
         }
         older
     }
