@@ -1,5 +1,5 @@
-//! Behaviour of every store, tested on each of them: the model in memory, the file and the
-//! database; not what only one of them does.
+//! Behaviour of every store, tested on each of them: in memory, in a file and in a database; not what
+//! only one of them does.
 
 /// Runs each of these tests on every store.
 macro_rules! on_every_store {
@@ -43,3 +43,5 @@ mod registry;
 mod sharing;
 
 mod properties;
+
+mod engines;

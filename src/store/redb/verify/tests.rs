@@ -9,7 +9,7 @@ use crate::{
             rig::{NAMESPACE, START, add, all, commit, delete, edit, open},
             subscriptions::new,
         },
-        engine::{KeyRange, RowWriter as _},
+        engine::{KeyRange, KeyWidth, RowWriter as _},
         redb::Redb,
         rows::{derived::LEADING, open_table::TableEdit as _, tables::subscription_key},
     },
@@ -372,7 +372,9 @@ async fn a_row_that_leads_to_another_is_told_where_it_is_missing_or_one_too_many
                     rows.remove(&first.key).unwrap();
                 } else {
                     let mut key = first.key;
-                    *key.last_mut().unwrap() ^= 1;
+                    // At the key of no other row.
+                    let bit = if table.key == KeyWidth::Text { 1 } else { 0x80 };
+                    *key.last_mut().unwrap() ^= bit;
                     rows.put(&key, &first.value.unwrap()).unwrap();
                 }
             });
