@@ -435,7 +435,7 @@ fn dates_of(item: &Item, entry: &Entry) -> Vec<String> {
     unread.chain(unshown).map(|date| date.raw.clone()).collect()
 }
 
-/// Polls running in which an entry may change before that is told of it, though no form waits.
+/// Polls in a row with changes of an entry, above which they are told although no change waits.
 const CHURN_POLLS: u16 = 24;
 
 fn churn(last: &WindowState, item: &Item) -> Option<Churn> {

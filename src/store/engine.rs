@@ -82,7 +82,8 @@ pub(in crate::store) trait WriteTable: ReadTable {
     /// Takes out the row of a key, if there is one.
     fn remove(&mut self, key: &[u8]) -> Result<(), StoreError>;
 
-    /// Takes out the rows of a range, both ends included, damaged ones too.
+    /// Takes out the rows from one key to another that is not before it, both included, damaged ones
+    /// too.
     fn remove_range(&mut self, first: &[u8], last: &[u8]) -> Result<(), StoreError>;
 }
 

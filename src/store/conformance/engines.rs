@@ -1,4 +1,4 @@
-//! What every engine owes the rows above it: ranges from both ends, in batches, and transactions that
+//! Duties of every engine: ranges from both ends, in batches, and transactions that
 //! are whole or not at all.
 
 use crate::{

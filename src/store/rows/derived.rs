@@ -1,23 +1,25 @@
 //! Rows that lead to others, worked out from those: a copy of a store makes them again, and a check
 //! compares them. Commits write the same rows, sorted by table.
 
-use super::tables::{
-    CREATED, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, IDS, ITEMS, PUBLISHED, SUBSCRIPTION_KEYS,
-    SUBSCRIPTIONS, feed_key, feed_of, feed_subscription_key, id_key, published_key, stamp_key,
-    stamp_of, stamp_value, subscription_key, subscription_of, topic_key,
+use super::{
+    open_table::EngineRows,
+    tables::{
+        CREATED, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, IDS, ITEMS, PUBLISHED, SUBSCRIPTION_KEYS,
+        SUBSCRIPTIONS, feed_key, feed_of, feed_subscription_key, id_key, published_key, stamp_key,
+        stamp_of, stamp_value, subscription_key, subscription_of, topic_key,
+    },
 };
 use crate::{
     feed::record::FeedRecord,
     store::{
         StoreError, Subscription,
-        engine::{EngineRow, EngineTable, KeyRange, ReadTable, RowReader},
+        engine::{EngineRow, EngineTable, RowReader},
         stored::{
             decode,
             item::{decode_item, item_header},
         },
     },
 };
-use std::{collections::VecDeque, iter, ops::Bound};
 
 /// A row that leads to another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +138,7 @@ pub(in crate::store) fn check_leads(
     let mut expected = LEADING.map(|_| 0);
     for table in LED_TO {
         let rows = snapshot.open(table)?;
-        for row in all_rows(rows.as_ref()) {
+        for row in EngineRows::all(rows.as_ref()) {
             let EngineRow { key, value } = row?;
             let Ok(value) = value else { continue };
             for lead in leads_to(table, &key, &value).unwrap_or_default() {
@@ -161,7 +163,7 @@ pub(in crate::store) fn check_leads(
         if leading.count()? == expected {
             continue;
         }
-        for row in all_rows(leading.as_ref()) {
+        for row in EngineRows::all(leading.as_ref()) {
             let EngineRow { key, value } = row?;
             let Ok(value) = value else { continue };
             let (base, at) = led_to(table, &key, &value);
@@ -177,38 +179,6 @@ pub(in crate::store) fn check_leads(
     }
     Ok(())
 }
-
-/// All rows of a table, in batches.
-fn all_rows(table: &dyn ReadTable) -> impl Iterator<Item = Result<EngineRow, StoreError>> {
-    let (mut after, mut has_more) = (None::<Vec<u8>>, true);
-    let mut batch = VecDeque::new();
-    iter::from_fn(move || {
-        if batch.is_empty() && has_more {
-            let low = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            let read = table.range(KeyRange {
-                low,
-                high: Bound::Unbounded,
-                is_reverse: false,
-                rows_max: BATCH_ROWS,
-            });
-            match read {
-                Ok(read) => {
-                    has_more = read.has_more;
-                    after = read.rows.last().map(|row| row.key.clone());
-                    batch.extend(read.rows);
-                }
-                Err(error) => {
-                    has_more = false;
-                    return Some(Err(error));
-                }
-            }
-        }
-        batch.pop_front().map(Ok)
-    })
-}
-
-/// Rows that are read at once.
-const BATCH_ROWS: usize = 256;
 
 /// The words for a row of a leading table, and for what it finds a row by.
 fn words_of(table: EngineTable) -> (&'static str, &'static str) {

@@ -195,14 +195,12 @@ impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> OpenTable<K, T> {
     ) -> RowIter<'_, K, T> {
         let bytes = |bound: Bound<&K>| bound.map(|key| key.bytes().to_vec());
         RowIter {
-            table: &self.table,
+            rows: EngineRows::of(
+                &self.table,
+                bytes(range.start_bound()),
+                bytes(range.end_bound()),
+            ),
             key: PhantomData,
-            low: bytes(range.start_bound()),
-            high: bytes(range.end_bound()),
-            batch_rows: FIRST_BATCH_ROWS,
-            has_more: true,
-            front: VecDeque::new(),
-            back: VecDeque::new(),
         }
     }
 }
@@ -306,10 +304,34 @@ type Checking<K> = fn(Result<UncheckedRow<K>, StoreError>) -> Result<Row<K>, Sto
 /// The rows of a range, in which a damaged one is an error.
 pub(in crate::store) type CheckedIter<'t, K, T> = Map<RowIter<'t, K, T>, Checking<K>>;
 
-/// The rows of a range from both ends, read in batches.
+/// The rows of a range from both ends, with keys of a kind.
 pub(in crate::store) struct RowIter<'t, K: ?Sized, T: ?Sized> {
-    table: &'t T,
+    rows: EngineRows<'t, T>,
     key: PhantomData<fn(&K)>,
+}
+
+fn typed<K: KeyKind + ?Sized>(row: EngineRow) -> Result<UncheckedRow<K>, StoreError> {
+    let key = K::of_bytes(row.key).ok_or_else(|| damaged("a key has another length"))?;
+    Ok((RowKey(key), row.value.map(RowValue)))
+}
+
+impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> Iterator for RowIter<'_, K, T> {
+    type Item = Result<UncheckedRow<K>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.rows.next().map(|row| typed(row?))
+    }
+}
+
+impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> DoubleEndedIterator for RowIter<'_, K, T> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.rows.next_back().map(|row| typed(row?))
+    }
+}
+
+/// The rows of a range from both ends, read in batches.
+pub(in crate::store) struct EngineRows<'t, T: ?Sized> {
+    table: &'t T,
     /// The range that was not read yet.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
@@ -321,8 +343,25 @@ pub(in crate::store) struct RowIter<'t, K: ?Sized, T: ?Sized> {
     back: VecDeque<EngineRow>,
 }
 
-impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> RowIter<'_, K, T> {
-    fn take(&mut self, is_reverse: bool) -> Result<Option<UncheckedRow<K>>, StoreError> {
+impl<'t, T: ReadTable + ?Sized> EngineRows<'t, T> {
+    /// All rows of a table.
+    pub(super) fn all(table: &'t T) -> Self {
+        Self::of(table, Bound::Unbounded, Bound::Unbounded)
+    }
+
+    fn of(table: &'t T, low: Bound<Vec<u8>>, high: Bound<Vec<u8>>) -> Self {
+        Self {
+            table,
+            low,
+            high,
+            batch_rows: FIRST_BATCH_ROWS,
+            has_more: true,
+            front: VecDeque::new(),
+            back: VecDeque::new(),
+        }
+    }
+
+    fn take(&mut self, is_reverse: bool) -> Result<Option<EngineRow>, StoreError> {
         let is_empty = if is_reverse {
             self.back.is_empty()
         } else {
@@ -332,18 +371,13 @@ impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> RowIter<'_, K, T> {
             self.read(is_reverse)?;
         }
         // Behind the last one that was read here stand those that were read from the other end.
-        let row = if is_reverse {
+        Ok(if is_reverse {
             let other = &mut self.front;
             self.back.pop_front().or_else(|| other.pop_back())
         } else {
             let other = &mut self.back;
             self.front.pop_front().or_else(|| other.pop_back())
-        };
-        row.map(|EngineRow { key, value }| {
-            let key = K::of_bytes(key).ok_or_else(|| damaged("a key has another length"))?;
-            Ok((RowKey(key), value.map(RowValue)))
         })
-        .transpose()
     }
 
     fn read(&mut self, is_reverse: bool) -> Result<(), StoreError> {
@@ -374,15 +408,15 @@ impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> RowIter<'_, K, T> {
     }
 }
 
-impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> Iterator for RowIter<'_, K, T> {
-    type Item = Result<UncheckedRow<K>, StoreError>;
+impl<T: ReadTable + ?Sized> Iterator for EngineRows<'_, T> {
+    type Item = Result<EngineRow, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.take(false).transpose()
     }
 }
 
-impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> DoubleEndedIterator for RowIter<'_, K, T> {
+impl<T: ReadTable + ?Sized> DoubleEndedIterator for EngineRows<'_, T> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.take(true).transpose()
     }

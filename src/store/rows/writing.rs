@@ -26,7 +26,7 @@ pub(in crate::store) struct Writing<'t> {
     pub(in crate::store) wants_sync: bool,
     /// True when what it removes must not stay in free pages of a file.
     pub(in crate::store) wants_rewrite: bool,
-    /// What was removed for good.
+    /// Removals for good.
     pub(in crate::store) removed: Vec<Removed>,
 }
 
