@@ -46,30 +46,11 @@ const FEED_ITEMS: u32 = 10;
 /// Commits under way while the store is filled.
 const FILLING: usize = 8;
 
-/// The statements of a commit of one new item, in the two round trips in which everfeed sends them:
-/// those that lock and read, and those that write.
-const COMMIT_SCRIPT: &str = r"
-\set feed :client_id + 1
-\startpipeline
-BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-SET LOCAL lock_timeout = '5s';
-SET LOCAL idle_in_transaction_session_timeout = '60s';
-SELECT pg_current_xact_id()::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, (SELECT number FROM meta WHERE name = 'epoch' FOR SHARE), set_config('synchronous_commit', current_setting('synchronous_commit'), true);
-SELECT no FROM feeds WHERE no = :feed FOR UPDATE;
-SELECT feed FROM memberships WHERE member = :feed;
-SELECT value FROM feeds WHERE no = :feed;
-SELECT t, value FROM items WHERE feed = :feed ORDER BY t DESC LIMIT 1;
-SELECT id, value FROM items WHERE feed = :feed AND id = ANY(ARRAY['\x00010203040506070809'::bytea]);
-SELECT key, items FROM witnesses WHERE feed = :feed AND key = ANY(ARRAY['\x0001'::bytea]);
-SELECT coalesce(max(no), 0) FROM observations WHERE feed = :feed;
-\endpipeline
-\startpipeline
-INSERT INTO items (feed, t, id, created, listed, value) SELECT :feed, now_us, substr(uuid_send(gen_random_uuid()), 1, 10), now_us, now_us, decode(repeat('5a', 1200), 'hex') FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us) AS clock;
-INSERT INTO keys (feed, key, item) VALUES (:feed, uuid_send(gen_random_uuid()), '\x00010203040506070809');
-UPDATE feeds SET rev = rev + 1, last_t = last_t + 1, total = total + 1, value = value WHERE no = :feed;
-COMMIT;
-\endpipeline
-";
+/// Tables with a column for each part of a key, and feeds in them.
+const TABLES: &str = include_str!("database/tables.sql");
+
+/// The statements of a commit of one new item in those tables.
+const COMMIT_SCRIPT: &str = include_str!("database/commit.sql");
 
 /// Asks of a server that serves nothing else. `feeds` are those of the large store.
 pub(crate) async fn ask(report: &Report, feeds: u32) -> Result<()> {
@@ -81,17 +62,16 @@ pub(crate) async fn ask(report: &Report, feeds: u32) -> Result<()> {
 async fn commits(report: &Report, server: &PostgresServer) -> Result<()> {
     report.question(
         "(14) Commits of one new item of 2 KB to PostgreSQL, each writer to a feed of its own",
-        "everfeed's store / pgbench with the same statements in the same two round trips",
+        "everfeed's store / pgbench with the statements of a commit to tables of columns, in two round trips",
     );
     let store = opened(server, "ours").await?;
-    let bare = opened(server, "bare").await?;
+    server.ask("CREATE SCHEMA bare");
+    server.ask(&format!("SET search_path = bare; {TABLES}"));
     let most = WRITERS.iter().copied().max().unwrap_or_default();
     let names: Vec<_> = (0..most)
         .map(|n| (format!("feed{n}"), format!("feed.example/{n}")))
         .collect();
-    let records = store.register_all(names.clone()).await?;
-    bare.register_all(names).await?;
-    bare.close().await?;
+    let records = store.register_all(names).await?;
     let script = TempDir::new()?;
     let path = script.path().join("commit.sql");
     fs::write(&path, COMMIT_SCRIPT)?;
@@ -236,8 +216,9 @@ async fn filled(server: &PostgresServer, schema: &str, feeds: u32, items: u32) -
 
 impl Subject {
     async fn compare(&self, least: usize) -> Result<Spread> {
-        let sql = "SELECT t, id, value FROM items WHERE feed = $1 AND t > $2 ORDER BY t LIMIT 50";
-        let select = self.raw.prepare_typed(sql, &[Type::INT4, Type::INT8]);
+        let sql =
+            "SELECT key, value FROM rows_items WHERE key > $1 AND key < $2 ORDER BY key LIMIT 50";
+        let select = self.raw.prepare_typed(sql, &[Type::BYTEA, Type::BYTEA]);
         let select = select.await?;
         compare(
             PAGE_ROUNDS,
@@ -259,8 +240,9 @@ impl Subject {
             async |round| {
                 let start = Instant::now();
                 for (feed, _, t) in self.sinces(round, least) {
-                    let (feed, t) = (i32::try_from(feed)?, i64::try_from(t.micros())?);
-                    let rows = self.raw.query(&select, &[&feed, &t]).await?;
+                    let from = [&feed.to_be_bytes()[..], &t.micros().to_be_bytes()].concat();
+                    let to = (feed + 1).to_be_bytes().to_vec();
+                    let rows = self.raw.query(&select, &[&from, &to]).await?;
                     ensure!(rows.len() >= least, "rows");
                     black_box(rows);
                 }

@@ -63,6 +63,7 @@ pub fn copy_to_database(
         count += rows.len() as u64;
         target.write(table, &rows)
     })?;
+    target.count_feeds()?;
     if keep {
         target.begin_generations(now)?;
     } else {

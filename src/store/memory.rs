@@ -81,7 +81,7 @@ impl Engine for Memory {
             };
             let mut writing = Writing::over(&transaction, now, state.guard, state.content);
             let done = work(&mut writing);
-            let (guard, content) = (writing.guard, writing.content());
+            let (guard, content) = (writing.guard(), writing.content());
             match done {
                 Ok(answer) => {
                     (state.guard, state.content) = (guard, content);
@@ -215,21 +215,19 @@ impl TransactionTable<'_, '_> {
     }
 
     /// Changes a row, and remembers the value that it had.
-    fn change(&mut self, key: &[u8], value: Option<Vec<u8>>) -> bool {
+    fn change(&mut self, key: &[u8], value: Option<Vec<u8>>) {
         let mut tables = self.transaction.tables.borrow_mut();
         let table = tables.entry(self.name).or_default();
         let before = match value {
             Some(value) => table.insert(key.to_vec(), value),
             None => table.remove(key),
         };
-        let was_there = before.is_some();
         let mut replaced = self.transaction.replaced.borrow_mut();
         replaced.push(Replaced {
             table: self.name,
             key: key.to_vec(),
             value: before,
         });
-        was_there
     }
 }
 
@@ -248,8 +246,9 @@ impl ReadTable for TransactionTable<'_, '_> {
 }
 
 impl WriteTable for TransactionTable<'_, '_> {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
-        Ok(self.change(key, Some(value.to_vec())))
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.change(key, Some(value.to_vec()));
+        Ok(())
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {

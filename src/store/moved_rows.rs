@@ -1,6 +1,17 @@
 //! Rows of a store on their way to another kind of store, by the names, keys and values that a file
 //! has them with; not how either store reads or writes them.
 
+use super::{
+    StoreError,
+    engine::{EngineTable, RowReader, RowWriter},
+    rows::{
+        derived::{LEADING, leads_to},
+        open_table::EngineRows,
+        tables::{COUNTED, META, SEGMENTS, TERMS},
+    },
+};
+use std::mem::take;
+
 /// A row: the bytes of its key, and its value without a checksum.
 pub(super) struct MovedRow {
     pub(super) key: Vec<u8>,
@@ -22,6 +33,70 @@ pub(super) const META_KEYS: [&str; 6] = [
     "clock",
     "content",
 ];
+
+/// Tables that a copy does not take over, besides those whose rows lead to others: a feed is counted
+/// and indexed again.
+const CAUGHT_UP: [EngineTable; 3] = [COUNTED.of_engine(), SEGMENTS.of_engine(), TERMS.of_engine()];
+
+/// True for a table whose rows are made from those of others.
+pub(super) fn is_derived(table: EngineTable) -> bool {
+    let mut derived = LEADING.iter().chain(&CAUGHT_UP);
+    derived.any(|derived| *derived == table)
+}
+
+/// The rows of a table, a batch at a time.
+///
+/// # Errors
+/// `Damaged` for a row that cannot be read.
+pub(super) fn read_rows(
+    source: &dyn RowReader,
+    table: EngineTable,
+    sink: &mut dyn FnMut(Vec<MovedRow>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let rows = source.open(table)?;
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    for row in EngineRows::all(rows.as_ref()) {
+        let row = row?;
+        let is_wanted = META_KEYS.iter().any(|wanted| wanted.as_bytes() == row.key);
+        if table == META.of_engine() && !is_wanted {
+            continue;
+        }
+        let value = row.value?;
+        bytes += row.key.len() + value.len();
+        batch.push(MovedRow {
+            key: row.key,
+            value,
+        });
+        if bytes >= BATCH_BYTES {
+            bytes = 0;
+            sink(take(&mut batch))?;
+        }
+    }
+    if batch.is_empty() {
+        return Ok(());
+    }
+    sink(batch)
+}
+
+/// Writes rows of a table, and those that lead to them.
+pub(super) fn write_rows<'r>(
+    target: &dyn RowWriter,
+    table: EngineTable,
+    rows: impl Iterator<Item = &'r MovedRow>,
+) -> Result<(), StoreError> {
+    let mut leads = Vec::new();
+    let mut filled = target.open_to_write(table)?;
+    for MovedRow { key, value } in rows {
+        filled.put(key, value)?;
+        leads.extend(leads_to(table, key, value)?);
+    }
+    drop(filled);
+    for lead in leads {
+        let mut leading = target.open_to_write(lead.table)?;
+        leading.put(&lead.key, &lead.value)?;
+    }
+    Ok(())
+}
 
 /// The two ends of a copy, as each notes the other: a random number that both have, and the other
 /// place.

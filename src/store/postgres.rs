@@ -2,46 +2,27 @@
 //! in [`database`], tables in [`schema`], not here.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, DatabaseSurroundings, Feeds, FoundFeeds,
-    GroupStep, Groups, HostPause, POLLS_LATE_SECS, Polls, Receipt, SiteStore, Snapshot,
-    StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
-    Walks, WantedGroup, Watched, Witnessed,
+    BackupReport, DatabaseSurroundings, POLLS_LATE_SECS, StoreError, StoreFuture, Upkeep, Watched,
     condition::StoreCondition,
     database_url::DatabaseUrl,
+    engine::RowReader,
     nodes::{Duty, Nodes},
+    rows::{Engine, Writing},
     settings::WakeMode,
-    subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
-use crate::{
-    auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
-    clock::Clock,
-    feed::{
-        archive::{ArchiveWalk, StagedPage, StagedWalk},
-        group::{GroupRecord, Holder},
-        item::{Item, ItemId, KeyHash},
-        legacy_document::LegacyDocument,
-        observation_record::ObservationRecord,
-        page::{Page, PageQuery},
-        part::WantedPart,
-        reconcile::Evidence,
-        record::{FeedNo, FeedRecord},
-        schedule::PollState,
-        stamp::Stamp,
-    },
-    locks::lock,
-};
+use crate::{clock::Clock, locks::lock};
 use connections::{CONNECTIONS_MAX, Connections};
 pub use database::DatabaseTime;
 use database::{Database, DatabaseWriting};
 use fault::DatabaseFault;
 use node_keeper::NodeKeeper;
-use node_seat::NodeSeat;
+use node_seat::{KnownHead, NodeSeat};
 pub(super) use row_moves::DatabaseEnd;
+use row_tables::RowTables;
 use serving_lock::ServingLockKind;
 use session::DatabaseSession;
 use statement::SqlStatement;
 use std::{
-    future::ready,
     path::Path,
     sync::{Arc, Mutex, atomic::Ordering, mpsc::sync_channel},
     time::Duration,
@@ -91,37 +72,9 @@ mod kept_connection;
 
 mod schema;
 
-mod rows;
-
-mod feed_locks;
-
-mod items;
-
-mod listing;
-
-mod planned;
-
-mod commit;
-
-mod staged_pages;
-
-mod forgotten;
+mod row_tables;
 
 mod generations;
-
-mod groups;
-
-mod catalog;
-
-mod subscriptions;
-
-mod active_readers;
-
-mod accounts;
-
-mod sites;
-
-mod registry;
 
 mod sealed;
 
@@ -283,7 +236,7 @@ impl Postgres {
     }
 
     /// Reads at one revision.
-    fn read<T: Send + 'static>(
+    fn look_at<T: Send + 'static>(
         &self,
         work: impl Fn(&DatabaseSession) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
@@ -304,7 +257,7 @@ impl Postgres {
             return Box::pin(database.run(|_| Ok(())));
         }
         let guard = self.database.guard();
-        self.write(move |writing| serving_epoch::end(writing, &guard))
+        self.change(move |writing| serving_epoch::end(writing, &guard))
     }
 
     /// Lets go of the locks.
@@ -341,9 +294,9 @@ impl Postgres {
     }
 
     /// Changes in one transaction.
-    fn write<T: Send + 'static>(
+    fn change<T: Send + 'static>(
         &self,
-        work: impl Fn(&DatabaseWriting<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnMut(&DatabaseWriting<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
         let database = Arc::clone(&self.database);
         Box::pin(database.run(move |database| database.write(work)))
@@ -450,14 +403,14 @@ impl Upkeep for Postgres {
     fn check(&self) -> StoreFuture<'_, ()> {
         if self.nodes.is_some() && !self.works() {
             // Whoever follows changes nothing, and lives as long as it can read.
-            return self.read(|session| session.rows(SqlStatement::new("SELECT 1")).map(drop));
+            return self.look_at(|session| session.rows(SqlStatement::new("SELECT 1")).map(drop));
         }
         // A transaction for changes is begun, which a server that takes none refuses.
-        self.write(|writing| writing.check_clock())
+        self.change(|writing| writing.check_clock())
     }
 
     fn accept_clock(&self) -> StoreFuture<'_, ()> {
-        self.write(|writing| writing.accept_clock())
+        self.change(|writing| writing.accept_clock())
     }
 
     fn back_up<'a>(&'a self, _: &'a Path) -> StoreFuture<'a, BackupReport> {
@@ -479,263 +432,43 @@ impl Upkeep for Postgres {
     }
 }
 
-impl CatalogStore for Postgres {
-    fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
-        self.write(move |writing| catalog::register_all(writing, &feeds))
-    }
-
-    fn feed_named<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<FeedRecord>> {
-        let name = name.to_owned();
-        self.read(move |session| rows::named(session, &name))
-    }
-
-    fn feeds(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<FeedRecord>> {
-        self.read(move |session| rows::records(session, after, max))
-    }
-
-    fn feed_names(
+impl Engine for Postgres {
+    fn read<T: Send + 'static>(
         &self,
-        after: Option<String>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
-        self.read(move |session| rows::names(session, after.as_deref(), max))
+        work: impl Fn(&dyn RowReader) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        self.look_at(move |session| work(&RowTables::of(session)))
     }
 
-    fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
-        self.write(move |writing| catalog::forget(writing, feed))
-    }
-
-    fn counts(&self) -> StoreFuture<'_, StoreCounts> {
-        self.read(rows::counts)
-    }
-}
-
-impl Feeds for Postgres {
-    fn feed(&self, feed: FeedNo) -> StoreFuture<'_, FeedRecord> {
-        self.read(move |session| rows::record(session, feed))
-    }
-
-    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot> {
-        self.read(move |session| rows::snapshot(session, feed, &keys))
-    }
-
-    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed> {
-        self.read(move |session| rows::witnessed(session, feed, &witnesses))
-    }
-
-    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>> {
-        self.read(move |session| rows::ids(session, feed, &keys))
-    }
-
-    fn commit(&self, commit: Commit) -> StoreFuture<'_, Receipt> {
-        self.write(move |writing| commit::commit(writing, &commit))
-    }
-
-    fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
-        self.read(move |session| listing::page(session, &query))
-    }
-
-    fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
-        self.read(move |session| rows::item(session, feed, id))
-    }
-
-    fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {
-        self.read(move |session| rows::evidence(session, feed, id))
-    }
-
-    fn observations(&self, feed: FeedNo) -> StoreFuture<'_, Vec<(u64, ObservationRecord)>> {
-        self.read(move |session| rows::observations(session, feed))
-    }
-}
-
-impl Polls for Postgres {
-    fn polls(
+    fn write<T: Send + 'static>(
         &self,
-        after: Option<FeedNo>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
-        self.read(move |session| rows::polls(session, after, max))
-    }
-
-    fn poll(&self, feed: FeedNo) -> StoreFuture<'_, Option<PollState>> {
-        self.read(move |session| rows::poll(session, feed))
-    }
-
-    fn save_polls(
-        &self,
-        polls: Vec<(FeedNo, PollState)>,
-        pauses: Vec<HostPause>,
-    ) -> StoreFuture<'_, ()> {
-        self.write(move |writing| commit::save_polls(writing, &polls, &pauses))
-    }
-
-    fn note_polls(&self, polls: Vec<(FeedNo, PollState)>) -> StoreFuture<'_, ()> {
-        self.save_polls(polls, Vec::new())
-    }
-
-    fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {
-        self.read(move |session| rows::host_pauses(session, after.as_deref(), max))
-    }
-}
-
-impl Walks for Postgres {
-    fn walks(
-        &self,
-        after: Option<FeedNo>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
-        self.read(move |session| rows::walks(session, after, max))
-    }
-
-    fn walk(&self, feed: FeedNo) -> StoreFuture<'_, Option<ArchiveWalk>> {
-        self.read(move |session| rows::walk(session, feed))
-    }
-
-    fn stage(
-        &self,
-        feed: FeedNo,
-        walk: ArchiveWalk,
-        page: Option<StagedPage>,
-    ) -> StoreFuture<'_, ()> {
-        self.write(move |writing| commit::stage(writing, feed, &walk, page.as_ref()))
-    }
-
-    fn staged(&self, feed: FeedNo) -> StoreFuture<'_, StagedWalk> {
-        self.read(move |session| rows::staged(session, feed))
-    }
-}
-
-impl Subscriptions for Postgres {
-    fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription> {
-        self.write(move |writing| subscriptions::subscribe(writing, &new))
-    }
-
-    fn change_subscription(
-        &self,
-        subscription: Subscription,
-        progress: Option<Progress>,
-    ) -> StoreFuture<'_, u64> {
-        self.write(move |writing| {
-            subscriptions::change(writing, subscription.clone(), progress.as_ref())
+        mut work: impl FnMut(&mut Writing<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        self.change(move |database| {
+            let tables = RowTables::of(database.session);
+            let opening = || database.opening();
+            let mut writing = Writing::opened_by(&tables, &opening);
+            let answer = work(&mut writing)?;
+            if writing.records_clock {
+                database.record_clock();
+            }
+            if writing.moves_catalog {
+                database.move_catalog();
+            }
+            if writing.moves_accounts {
+                database.move_accounts();
+            }
+            if let Some(content) = writing.renewed_content() {
+                database.write_content(content)?;
+            }
+            tables.flush();
+            for (_, feed) in tables.take_announced() {
+                // A record that is damaged is told by whoever serves the feed.
+                if let Ok((feed, head)) = KnownHead::of_row(&feed) {
+                    database.session.note_feed(feed, head);
+                }
+            }
+            Ok(answer)
         })
-    }
-
-    fn subscription(
-        &self,
-        no: SubscriptionNo,
-    ) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
-        self.read(move |session| subscriptions::subscription(session, no))
-    }
-
-    fn find_subscription<'a>(
-        &'a self,
-        topic: &'a str,
-        address: &'a str,
-    ) -> StoreFuture<'a, Option<(Subscription, Progress)>> {
-        let (topic, address) = (topic.to_owned(), address.to_owned());
-        self.read(move |session| subscriptions::find(session, &topic, &address))
-    }
-
-    fn subscriptions(
-        &self,
-        feed: Option<FeedNo>,
-        after: Option<SubscriptionNo>,
-        max: usize,
-    ) -> StoreFuture<'_, Vec<(Subscription, Progress)>> {
-        self.read(move |session| subscriptions::list(session, feed, after, max))
-    }
-
-    fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
-        if let Some(known) = self.database.active_readers.known(feed, now) {
-            return Box::pin(ready(Ok(known)));
-        }
-        let database = Arc::clone(&self.database);
-        self.read(move |session| {
-            active_readers::count(&database.active_readers, session, feed, now)
-        })
-    }
-
-    fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {
-        self.write(move |writing| subscriptions::end(writing, no))
-    }
-
-    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>> {
-        self.write(move |writing| subscriptions::acknowledge(writing, &acknowledged))
-    }
-
-    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
-        self.write(move |writing| subscriptions::save_attempts(writing, &attempts))
-    }
-}
-
-impl AccountStore for Postgres {
-    fn add_user(&self, new: NewUser) -> StoreFuture<'_, Option<User>> {
-        self.write(move |writing| accounts::add_user(writing, &new))
-    }
-
-    fn users(&self, after: Option<UserNo>, max: usize) -> StoreFuture<'_, Vec<User>> {
-        self.read(move |session| accounts::users(session, after, max))
-    }
-
-    fn change_user(&self, changed: User) -> StoreFuture<'_, bool> {
-        self.write(move |writing| accounts::change_user(writing, &changed))
-    }
-
-    fn remove_user(&self, user: UserNo) -> StoreFuture<'_, bool> {
-        self.write(move |writing| accounts::remove_user(writing, user))
-    }
-
-    fn add_token(&self, new: NewAccessToken) -> StoreFuture<'_, Option<AccessToken>> {
-        self.write(move |writing| accounts::add_token(writing, &new))
-    }
-
-    fn tokens(&self, after: Option<TokenNo>, max: usize) -> StoreFuture<'_, Vec<AccessToken>> {
-        self.read(move |session| accounts::tokens(session, after, max))
-    }
-
-    fn remove_token(&self, token: TokenNo) -> StoreFuture<'_, bool> {
-        self.write(move |writing| accounts::remove_token(writing, token))
-    }
-}
-
-impl Groups for Postgres {
-    fn set_group(&self, group: FeedNo, wanted: WantedGroup) -> StoreFuture<'_, GroupStep> {
-        self.write(move |writing| groups::set(writing, group, &wanted))
-    }
-
-    fn advance_group(&self, group: FeedNo, items_max: usize) -> StoreFuture<'_, GroupStep> {
-        self.write(move |writing| groups::advance(writing, group, items_max))
-    }
-
-    fn set_parts(&self, feed: FeedNo, wanted: Vec<WantedPart>) -> StoreFuture<'_, Vec<FeedRecord>> {
-        self.write(move |writing| catalog::set_parts(writing, feed, &wanted))
-    }
-
-    fn group(&self, group: FeedNo) -> StoreFuture<'_, Option<GroupRecord>> {
-        self.read(move |session| groups::group(session, group))
-    }
-
-    fn holders(&self, group: FeedNo, post: ItemId) -> StoreFuture<'_, Vec<Holder>> {
-        self.read(move |session| groups::holders(session, group, post))
-    }
-}
-
-impl SiteStore for Postgres {
-    fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
-        self.write(move |writing| sites::keep_document(writing, feed, &document))
-    }
-
-    fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
-        self.read(move |session| forgotten::document(session, feed))
-    }
-
-    fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()> {
-        let site = site.to_owned();
-        self.write(move |writing| sites::keep_found_feeds(writing, &site, &found))
-    }
-
-    fn found_feeds<'a>(&'a self, site: &'a str) -> StoreFuture<'a, FoundFeeds> {
-        let site = site.to_owned();
-        self.read(move |session| sites::found_feeds(session, &site))
     }
 }

@@ -200,10 +200,7 @@ impl Upkeep for Redb {
     }
 
     fn accept_clock(&self) -> StoreFuture<'_, ()> {
-        self.write(|writing| {
-            writing.accept_clock();
-            Ok(())
-        })
+        self.write(|writing| writing.accept_clock())
     }
 
     fn back_up<'a>(&'a self, file: &'a Path) -> StoreFuture<'a, BackupReport> {

@@ -84,12 +84,7 @@ pub(in crate::store) trait Engine: Send + Sync {
 
 impl<E: Engine> CatalogStore for E {
     fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
-        self.write(move |writing| {
-            feeds
-                .iter()
-                .map(|(name, namespace)| catalog::register(writing, name, namespace))
-                .collect()
-        })
+        self.write(move |writing| catalog::register_all(writing, &feeds))
     }
 
     fn feed_named<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<FeedRecord>> {

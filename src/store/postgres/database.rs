@@ -2,20 +2,23 @@
 //! not seen. Not what is done in them.
 
 use super::{
-    active_readers::ActiveReaders,
     connections::{CONNECTIONS_MAX, Connections, TakenConnection},
     fault::{DatabaseFault, fault_of, is_full_disk, statement_error, words},
     kept_connection::{LOOK_MAX, transact},
     node_seat::{KnownHead, MovedInCommit, NodeSeat, WakeUp},
     session::DatabaseSession,
-    statement::{SqlStatement, column, number_at, stamp_at},
+    statement::{SqlStatement, column, stamp_at},
 };
 use crate::{
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp},
     locks::lock,
     store::{
-        Duty, Outage, Remedy, StoreCondition, StoreError, clock_guard::ClockGuard, stored::encode,
+        Duty, Outage, Remedy, StoreCondition, StoreError,
+        clock_guard::ClockGuard,
+        content_mark::ContentMark,
+        rows::writing::Opening,
+        stored::{decode, encode},
     },
 };
 use std::{
@@ -58,9 +61,9 @@ pub(super) const TRYING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE
 /// only to begin again, and leave nothing.
 const TRIED: [&str; 3] = [
     "UPDATE meta SET number = number WHERE name = 'running'",
-    "INSERT INTO staging (feed, no, value) \
-     SELECT -1, n, convert_to(repeat('.', 1900), 'UTF8') FROM generate_series(1, 64) n",
-    "DELETE FROM staging WHERE feed = -1",
+    "INSERT INTO rows_staging (key, value) SELECT decode('ffffffff', 'hex') || int4send(n), \
+     convert_to(repeat('.', 1900), 'UTF8') FROM generate_series(1, 64) n",
+    "DELETE FROM rows_staging WHERE key > decode('ffffffff', 'hex')",
 ];
 
 /// Times that a transaction is done, when it meets others or its connection breaks.
@@ -112,8 +115,6 @@ pub(super) struct Database {
     is_closed: AtomicBool,
     /// The seat among others; `None` for a process that serves the database alone.
     pub(super) seat: Option<Arc<NodeSeat>>,
-    /// The readers that polls tell of.
-    pub(super) active_readers: ActiveReaders,
     /// Round trips of transactions.
     #[cfg(test)]
     pub(super) round_trips: std::sync::atomic::AtomicU64,
@@ -192,7 +193,6 @@ impl Database {
             ended_uncleanly: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             seat,
-            active_readers: ActiveReaders::default(),
             #[cfg(test)]
             round_trips: std::sync::atomic::AtomicU64::new(0),
         }
@@ -316,7 +316,7 @@ impl Database {
     /// Changes in one transaction, which is whole or not at all. Blocks.
     pub(super) fn write<T>(
         &self,
-        work: impl Fn(&DatabaseWriting<'_>) -> Result<T, StoreError>,
+        mut work: impl FnMut(&DatabaseWriting<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let epoch = self.epoch();
         if epoch == NO_EPOCH && self.seat.is_some() {
@@ -325,7 +325,7 @@ impl Database {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.try_write(&work, epoch)? {
+            match self.try_write(&mut work, epoch)? {
                 WriteTry::Done(answer) => return Ok(answer),
                 WriteTry::Failed(fault, error) => self.pause_before_next(fault, tries, error)?,
                 WriteTry::Unknown => return Err(self.unknown_outcome()),
@@ -336,7 +336,7 @@ impl Database {
     /// One try to change. Errors that no further try would mend end all tries.
     fn try_write<T>(
         &self,
-        work: &impl Fn(&DatabaseWriting<'_>) -> Result<T, StoreError>,
+        work: &mut impl FnMut(&DatabaseWriting<'_>) -> Result<T, StoreError>,
         epoch: i64,
     ) -> Result<WriteTry<T>, StoreError> {
         let last_committed = self.last_committed.load(Ordering::SeqCst);
@@ -351,7 +351,6 @@ impl Database {
             moves_catalog: Cell::new(false),
             moves_accounts: Cell::new(false),
             moves_sealed: Cell::new(false),
-            moves_readers: Cell::new(false),
         };
         let mut worked = work(&writing);
         if self.seat.is_some() {
@@ -373,12 +372,8 @@ impl Database {
         let (now, transaction, server) =
             (writing.now()?, writing.transaction()?, writing.server()?);
         let records_clock = writing.records_clock.get();
-        let moves_readers = writing.moves_readers.get();
         let moved = writing.moved()?;
         let committed = session.commit();
-        if moves_readers {
-            self.active_readers.note_change();
-        }
         let fault = session.fault();
         #[cfg(test)]
         self.round_trips
@@ -503,14 +498,17 @@ impl Database {
         let connection = self.connections.take_new().await?;
         let mut have_moved = true;
         for (feed, known) in moved {
-            let no = i32::try_from(feed.0).unwrap_or(i32::MAX);
+            let key = feed.0.to_be_bytes().to_vec();
+            let asked = "SELECT value FROM rows_feeds WHERE key = $1";
             let rows = connection
                 .client
-                .query_typed("SELECT rev FROM feeds WHERE no = $1", &[(&no, Type::INT4)])
+                .query_typed(asked, &[(&key, Type::BYTEA)])
                 .await
                 .map_err(|error| statement_error(&error))?;
-            let rev = rows.first().map(|row| number_at(row, 0)).transpose()?;
-            have_moved &= rev.is_some_and(|rev| rev >= known.rev);
+            let found = rows.first().map(|row| KnownHead::of_row(column(row, 0)?));
+            have_moved &= found
+                .transpose()?
+                .is_some_and(|(_, found)| found.rev >= known.rev);
         }
         connection.give_back();
         Ok(have_moved)
@@ -669,7 +667,8 @@ fn heading() -> SqlStatement {
          (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, \
          (SELECT number FROM meta WHERE name = 'epoch' FOR SHARE), \
          set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-         WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true), {SERVER}"
+         WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true), {SERVER}, \
+         (SELECT value FROM meta WHERE name = 'content')"
     ))
 }
 
@@ -704,7 +703,6 @@ pub(super) struct DatabaseWriting<'s> {
     moves_catalog: Cell<bool>,
     moves_accounts: Cell<bool>,
     moves_sealed: Cell<bool>,
-    moves_readers: Cell<bool>,
 }
 
 impl DatabaseWriting<'_> {
@@ -712,6 +710,24 @@ impl DatabaseWriting<'_> {
     pub(super) fn now(&self) -> Result<Stamp, StoreError> {
         let of_database = stamp_at(self.session.head()?, 1)?;
         Ok(self.database.settled_time(of_database))
+    }
+
+    /// The state of the store in which it began.
+    pub(super) fn opening(&self) -> Result<Opening, StoreError> {
+        let content: Option<&[u8]> = column(self.session.head()?, 5)?;
+        let content = content.map(|content| decode("the mark of the content", content));
+        Ok(Opening {
+            now: self.now()?,
+            guard: self.database.guard(),
+            content: content.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    /// Has feeds that are made from now on begin this generation.
+    pub(super) fn write_content(&self, content: ContentMark) -> Result<(), StoreError> {
+        let written = SqlStatement::new("UPDATE meta SET value = $1 WHERE name = 'content'");
+        self.session.change(written.with(encode(&content)?));
+        Ok(())
     }
 
     /// Refuses a clock that cannot be right.
@@ -737,11 +753,6 @@ impl DatabaseWriting<'_> {
     /// Remembers that sealed rows were written or removed.
     pub(super) fn move_sealed(&self) {
         self.moves_sealed.set(true);
-    }
-
-    /// Remembers that subscriptions or their positions were written or removed.
-    pub(super) fn move_readers(&self) {
-        self.moves_readers.set(true);
     }
 
     /// The feeds and lists that it moves.

@@ -2,16 +2,16 @@
 //! or is a copy. Not how that is noticed.
 
 use super::{
-    planned::write_record,
-    rows::records,
+    row_tables::RowTables,
     session::DatabaseSession,
-    statement::{SqlStatement, column, number_column, stamp_at},
+    statement::{SqlStatement, column, number_column},
 };
 use crate::{
-    feed::stamp::Stamp,
+    feed::{record::FeedRecord, stamp::Stamp},
     store::{
         StoreError,
         content_mark::ContentMark,
+        rows::{planned::write_record, reads::records},
         stored::{decode, encode},
     },
 };
@@ -23,21 +23,32 @@ const FEEDS_AT_ONCE: usize = 200;
 /// answer is its beginning.
 pub(super) fn begin_all(session: &DatabaseSession, at: Stamp) -> Result<Stamp, StoreError> {
     session.expect_long();
-    let newest = SqlStatement::new("SELECT coalesce(max(last_t), 0) FROM feeds");
-    let newest = session.row(newest)?;
-    let newest = newest.map_or(Ok(Stamp::ZERO), |row| stamp_at(&row, 0))?;
+    let tables = RowTables::of(session);
+    let mut begins = at;
     // A clock that ran ahead has given out later times.
-    let begins = at.max(newest);
+    for_each_feed(&tables, |feed| {
+        begins = begins.max(feed.last_t);
+        Ok(())
+    })?;
+    for_each_feed(&tables, |feed| {
+        write_record(&tables, &feed.restored(begins))
+    })?;
+    tables.flush();
+    Ok(begins)
+}
+
+fn for_each_feed(
+    tables: &RowTables<'_>,
+    mut work: impl FnMut(FeedRecord) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let feeds = records(session, after, FEEDS_AT_ONCE)?;
+        let feeds = records(tables, after, FEEDS_AT_ONCE)?;
         let Some(last) = feeds.last() else {
-            return Ok(begins);
+            return Ok(());
         };
         after = Some(last.no);
-        for feed in feeds {
-            write_record(session, &feed.restored(begins))?;
-        }
+        feeds.into_iter().try_for_each(&mut work)?;
     }
 }
 

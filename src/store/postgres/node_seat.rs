@@ -7,7 +7,7 @@ use crate::{
         stamp::Stamp,
     },
     locks::lock,
-    store::{Duty, NodeDifferences, NodeFace},
+    store::{Duty, NodeDifferences, NodeFace, StoreError, stored::decode},
 };
 use std::{
     collections::{BTreeSet, HashMap},
@@ -61,6 +61,12 @@ impl KnownHead {
             rev: record.rev,
             head: record.head(),
         }
+    }
+
+    /// That of a row of the table of feeds. `Damaged` for one that cannot be read.
+    pub(super) fn of_row(value: &[u8]) -> Result<(FeedNo, Self), StoreError> {
+        let record: FeedRecord = decode("a feed", value)?;
+        Ok((record.no, Self::of(&record)))
     }
 
     /// True where the other one is an earlier state of the same feed.

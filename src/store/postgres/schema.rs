@@ -1,18 +1,31 @@
 //! The tables in the database, and the migrations that make them; not what is in their values.
 
 use super::{
+    row_tables::RowTables,
     session::DatabaseSession,
     statement::{SqlStatement, column, number_at},
 };
-use crate::store::StoreError;
+use crate::store::{
+    StoreError,
+    rows::{
+        accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
+        counted,
+        open_table::TableEdit as _,
+        reads::{self, LAST_FEED_KEY},
+        subscriptions::LAST_SUBSCRIPTION_KEY,
+        tables::META,
+        word_index,
+    },
+};
 
 /// The migrations, the first one first. One that was released is never changed. One that does more
 /// than add raises `oldest_schema` to its own number, so that no older everfeed runs beside.
-const MIGRATIONS: [&str; 4] = [
+pub(super) const MIGRATIONS: [&str; 5] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
 ];
 
 /// The number of the schema that this everfeed reads and writes.
@@ -24,26 +37,22 @@ const MIGRATION_LOCK: i32 = 0x6566_0001;
 /// The same for the processes that serve the store: one alone, or several together.
 pub(super) const SERVING_LOCK: i32 = 0x6566_0002;
 
-/// Tables by which a database of ours is told from one of somebody else.
-const TABLES: [&str; 5] = ["meta", "feeds", "items", "keys", "subscriptions"];
+/// Tables by which a database of ours is told from one of somebody else: with columns of their own up
+/// to schema 4, with rows since.
+const TABLES: [[&str; 4]; 2] = [
+    ["feeds", "items", "keys", "subscriptions"],
+    ["rows_feeds", "rows_items", "rows_keys", "rows_subs"],
+];
 
-/// Tables with rows of a feed, by the column that names it.
-pub(super) const OF_FEEDS: [(&str, &str); 15] = [
-    ("feeds", "no"),
-    ("items", "feed"),
-    ("keys", "feed"),
-    ("witnesses", "feed"),
-    ("windows", "feed"),
-    ("polls", "feed"),
-    ("evidence", "feed"),
-    ("walks", "feed"),
-    ("staging", "feed"),
-    ("observations", "feed"),
-    ("documents", "feed"),
-    ("feed_groups", "feed"),
-    ("group_posts", "feed"),
-    ("holdings", "feed"),
-    ("memberships", "member"),
+/// The first schema whose tables have rows.
+const ROWS_SINCE: i64 = 5;
+
+/// The last numbers given, as `meta` had them up to schema 4, and their keys since.
+const LAST_NUMBERS: [(&str, &str); 4] = [
+    ("last_feed", LAST_FEED_KEY),
+    ("last_subscription", LAST_SUBSCRIPTION_KEY),
+    ("last_user", LAST_USER_KEY),
+    ("last_token", LAST_TOKEN_KEY),
 ];
 
 // Decides: Which database is a store of this everfeed?
@@ -66,12 +75,24 @@ pub(super) fn migrate(session: &DatabaseSession) -> Result<(), StoreError> {
         if no <= held {
             continue;
         }
+        let is_rewritten = no == ROWS_SINCE && held > 0;
+        if is_rewritten {
+            tell_rewrite(session)?;
+        }
         for part in text.split_inclusive(";\n") {
             if !part.trim().is_empty() {
                 session.change(SqlStatement::new(
                     part.trim().trim_end_matches(';').to_owned(),
                 ));
+                if is_rewritten {
+                    // Each has the time of a round trip for itself.
+                    session.ask(Vec::new())?;
+                }
             }
+        }
+        if no == ROWS_SINCE {
+            move_numbers(session)?;
+            count_feeds(session)?;
         }
         let noted = SqlStatement::new(
             "INSERT INTO meta (name, number) VALUES ('schema', $1) \
@@ -90,15 +111,71 @@ pub(super) fn migrate(session: &DatabaseSession) -> Result<(), StoreError> {
     session.commit()
 }
 
+/// Tells that the tables are written again, and how large they are.
+fn tell_rewrite(session: &DatabaseSession) -> Result<(), StoreError> {
+    let size = SqlStatement::new(
+        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint, \
+         coalesce(sum(reltuples) FILTER (WHERE relname = 'items'), 0)::bigint \
+         FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(current_schema()::text)",
+    );
+    if let Some(row) = session.row(size)? {
+        let (bytes, items) = (number_at(&row, 0)?, column::<i64>(&row, 1)?.max(0));
+        tracing::info!(
+            "The tables of the database get another form: {} MiB with about {items} items are written again, and need as much room until that is done. Where it fails, nothing has changed",
+            bytes >> 20
+        );
+    }
+    Ok(())
+}
+
+/// Puts the last numbers given where the rows are.
+fn move_numbers(session: &DatabaseSession) -> Result<(), StoreError> {
+    let tables = RowTables::of(session);
+    for (name, key) in LAST_NUMBERS {
+        let asked = SqlStatement::new("DELETE FROM meta WHERE name = $1 RETURNING number");
+        let row = session.row(asked.with(name))?;
+        let number = row.map_or(Ok(0), |row| number_at(&row, 0))?;
+        let mut meta = tables.edit(META)?;
+        match u32::try_from(number) {
+            Ok(number) if key == LAST_FEED_KEY => meta.write(key, &number)?,
+            _ => meta.write(key, &number)?,
+        }
+    }
+    tables.flush();
+    Ok(())
+}
+
+/// Feeds that are read at once.
+const FEEDS_AT_ONCE: usize = 200;
+
+/// Counts the rows of long feeds, and indexes their words.
+pub(super) fn count_feeds(session: &DatabaseSession) -> Result<(), StoreError> {
+    let mut after = None;
+    loop {
+        let tables = RowTables::of(session);
+        let feeds = reads::records(&tables, after, FEEDS_AT_ONCE)?;
+        for feed in &feeds {
+            counted::count_moved(&tables, feed)?;
+            word_index::index_moved(&tables, feed)?;
+        }
+        tables.flush();
+        match feeds.last() {
+            Some(last) => after = Some(last.no),
+            None => return Ok(()),
+        }
+    }
+}
+
 /// The number of the schema of the tables that are there; 0 where there are none. Refuses tables of
 /// a newer everfeed, and of anybody else.
 pub(super) fn held(session: &DatabaseSession) -> Result<i64, StoreError> {
     let found = SqlStatement::new(
-        "SELECT current_schema()::text, count(*) FILTER (WHERE relname = 'meta'), count(*) \
-         FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(current_schema()::text) \
-         AND relname = ANY($1)",
+        "SELECT current_schema()::text, count(*) FILTER (WHERE relname = 'meta'), \
+         count(*) FILTER (WHERE relname = ANY($1)), count(*) FILTER (WHERE relname = ANY($2)) \
+         FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(current_schema()::text)",
     );
-    let row = session.row(found.with(TABLES.map(str::to_owned).to_vec()))?;
+    let [before, since] = TABLES.map(|tables| tables.map(str::to_owned).to_vec());
+    let row = session.row(found.with(before).with(since))?;
     let row = row.ok_or_else(|| StoreError::Failed("PostgreSQL did not list its tables".into()))?;
     let schema: Option<&str> = column(&row, 0)?;
     let Some(schema) = schema.map(str::to_owned) else {
@@ -107,10 +184,14 @@ pub(super) fn held(session: &DatabaseSession) -> Result<i64, StoreError> {
                 .into(),
         ));
     };
-    let (has_meta, tables) = (number_at(&row, 1)? > 0, number_at(&row, 2)?);
-    let held = match (has_meta, tables) {
-        (false, 0) => 0,
-        (true, tables) if tables == TABLES.len() as u64 => held_schema(session, &schema)?,
+    let (has_meta, before, since) = (
+        number_at(&row, 1)? > 0,
+        number_at(&row, 2)?,
+        number_at(&row, 3)?,
+    );
+    let held = match (has_meta, before, since) {
+        (false, 0, 0) => 0,
+        (true, 4, 0) | (true, 0, 4) => held_schema(session, &schema)?,
         _ => return Err(foreign(&schema)),
     };
     if held > SCHEMA && oldest(session)? > SCHEMA {

@@ -7,10 +7,7 @@ use super::{
     node_seat::KnownHead,
     statement::SqlStatement,
 };
-use crate::{
-    feed::record::{FeedNo, FeedRecord},
-    store::StoreError,
-};
+use crate::{feed::record::FeedNo, store::StoreError};
 use futures_util::future::{join, join_all};
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -112,9 +109,8 @@ impl DatabaseSession {
     }
 
     /// Notes that it writes a feed.
-    pub(super) fn note_feed(&self, record: &FeedRecord) {
-        let known = KnownHead::of(record);
-        self.moved.borrow_mut().push((record.no, known));
+    pub(super) fn note_feed(&self, feed: FeedNo, head: KnownHead) {
+        self.moved.borrow_mut().push((feed, head));
     }
 
     /// The feeds that it wrote.

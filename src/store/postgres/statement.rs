@@ -228,35 +228,8 @@ pub(super) fn stamp_at(row: &Row, at: usize) -> Result<Stamp, StoreError> {
     Ok(Stamp::from_micros(number_at(row, at)?))
 }
 
-/// A date of publication in a column.
-pub(super) fn moment_at(row: &Row, at: usize) -> Result<Moment, StoreError> {
-    column(row, at).map(Moment::from_micros)
-}
-
 /// A number in a column.
 pub(super) fn number_at(row: &Row, at: usize) -> Result<u64, StoreError> {
     let number: i64 = column(row, at)?;
     Ok(u64::try_from(number).unwrap_or(0))
-}
-
-/// A feed in a column.
-pub(super) fn feed_at(row: &Row, at: usize) -> Result<FeedNo, StoreError> {
-    let number: i32 = column(row, at)?;
-    Ok(FeedNo(number.cast_unsigned()))
-}
-
-/// The id of an item in a column.
-pub(super) fn item_id_at(row: &Row, at: usize) -> Result<ItemId, StoreError> {
-    let bytes: &[u8] = column(row, at)?;
-    bytes.try_into().map(ItemId).map_err(|_| {
-        StoreError::Damaged("an id in the database has another length than ids have".into())
-    })
-}
-
-/// The hash of a key in a column.
-pub(super) fn key_at(row: &Row, at: usize) -> Result<KeyHash, StoreError> {
-    let bytes: &[u8] = column(row, at)?;
-    bytes.try_into().map(KeyHash).map_err(|_| {
-        StoreError::Damaged("a key in the database has another length than keys have".into())
-    })
 }

@@ -4,17 +4,16 @@
 use super::{
     kept_connection::{KeptConnection, LOOKING},
     node_seat::{KnownHead, Learned, NodeSeat},
-    rows::record_of,
     schema,
     serving_lock::EPOCH_KEY,
-    statement::{SqlStatement, column, feed_at, stamp_at},
+    statement::{SqlStatement, column, stamp_at},
 };
 use crate::{
     feed::{
         record::{FeedNo, Head},
         stamp::Stamp,
     },
-    store::{Moves, StoreError},
+    store::{Moves, StoreError, stored::decode},
 };
 use std::{collections::HashMap, mem::take, sync::atomic::Ordering};
 use tokio_postgres::Row;
@@ -26,7 +25,7 @@ const FEEDS_AT_ONCE: usize = if cfg!(test) { 3 } else { 1_000 };
 const MOVED_AT_ONCE: usize = if cfg!(test) { 3 } else { 20_000 };
 
 /// The columns of a feed that tell how far it has come.
-const COLUMNS: &str = "SELECT no, name, value FROM feeds";
+const COLUMNS: &str = "SELECT key, value FROM rows_feeds";
 
 /// The database as one look found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,15 +170,15 @@ impl SweepPlace {
         seat: &NodeSeat,
         moves: &mut MovesToTell,
     ) -> Result<(), StoreError> {
-        let mut after = -1;
+        let mut after: Vec<u8> = Vec::new();
         loop {
-            let sql = format!("{COLUMNS} WHERE no > $1 ORDER BY no LIMIT {FEEDS_AT_ONCE}");
+            let sql = format!("{COLUMNS} WHERE key > $1 ORDER BY key LIMIT {FEEDS_AT_ONCE}");
             let asked = SqlStatement::new(sql).with(after);
             let answers = connection.transact(LOOKING, vec![asked]).await?;
             let Some(last) = answers[0].last() else {
                 return Ok(());
             };
-            after = column::<i32>(last, 0)?;
+            after = column(last, 0)?;
             self.take_feeds(&answers[0], seat, moves)?;
         }
     }
@@ -208,8 +207,12 @@ impl SweepPlace {
         feeds: Vec<FeedNo>,
         moves: &mut MovesToTell,
     ) -> Result<Stamp, StoreError> {
+        let keys: Vec<Vec<u8>> = feeds
+            .iter()
+            .map(|feed| feed.0.to_be_bytes().to_vec())
+            .collect();
         let asked = vec![
-            SqlStatement::new(format!("{COLUMNS} WHERE no = ANY($1)")).with(feeds),
+            SqlStatement::new(format!("{COLUMNS} WHERE key = ANY($1)")).with(keys),
             SqlStatement::new("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
         ];
         let answers = connection.transact(LOOKING, asked).await?;
@@ -226,12 +229,13 @@ impl SweepPlace {
         moves: &mut MovesToTell,
     ) -> Result<(), StoreError> {
         for row in rows {
-            let feed = feed_at(row, 0)?;
             // A record that is damaged is told by whoever serves the feed.
-            let Ok(record) = record_of(row) else { continue };
-            match seat.learn(feed, KnownHead::of(&record)) {
+            let Ok((feed, known)) = KnownHead::of_row(column(row, 1)?) else {
+                continue;
+            };
+            match seat.learn(feed, known) {
                 Learned::News => {
-                    moves.feeds.insert(feed, record.head());
+                    moves.feeds.insert(feed, known.head);
                 }
                 Learned::Nothing => {}
                 Learned::IsBehind => self.behind.push(feed),
@@ -255,12 +259,13 @@ struct LookNumbers {
 
 impl LookNumbers {
     fn of_row(row: &Row) -> Result<Self, StoreError> {
-        let (running, last_feed): (i64, i64) = (column(row, 3)?, column(row, 7)?);
+        let (running, last_feed): (i64, Option<&[u8]>) = (column(row, 3)?, column(row, 7)?);
+        let last_feed = last_feed.map(|last| decode("the last feed's number", last));
         Ok(Self {
             since: column(row, 0)?,
             catalog: column(row, 4)?,
             accounts: column(row, 5)?,
-            last_feed: u32::try_from(last_feed).unwrap_or(u32::MAX),
+            last_feed: last_feed.transpose()?.unwrap_or_default(),
             restored: column(row, 8)?,
             sealed: column(row, 9)?,
             oldest_schema: column(row, 10)?,
@@ -286,7 +291,7 @@ fn numbers_asked() -> SqlStatement {
         number("running"),
         number("catalog"),
         number("accounts"),
-        number("last_feed"),
+        "(SELECT value FROM rows_meta WHERE key = convert_to('last_feed', 'UTF8'))",
         number("restored"),
         number("sealed"),
         number("oldest_schema"),

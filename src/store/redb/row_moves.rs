@@ -10,9 +10,7 @@ use super::{
     leaving::Leaving,
     mark_file::MarkFile,
     open_file::{FileOpener as _, OpenDatabase},
-    sealed::SealedTable,
     store_copy::{absolute, empty_place, exists, failed, refuse_place},
-    tables::{TableVisitor, visit_all},
     writer::{CONTENT_KEY, content_mark},
 };
 use crate::{
@@ -20,19 +18,19 @@ use crate::{
     store::{
         StoreError,
         content_mark::ContentMark,
-        engine::{EngineTable, RowWriter as _},
-        moved_rows::{BATCH_BYTES, META_KEYS, MoveNote, MovedRow},
+        engine::EngineTable,
+        moved_rows::{MoveNote, MovedRow, is_derived, read_rows, write_rows},
         rows::{
             counted,
-            derived::{LEADING, leads_to},
             open_table::{TableEdit as _, TableSource as _},
             reads,
-            tables::{COUNTED, FEEDS, META, SEGMENTS, TABLES, TERMS},
+            tables::{FEEDS, META, TABLES},
+            word_index,
         },
         stored::decode,
     },
 };
-use redb::{Builder, Database, Key, ReadTransaction, ReadableDatabase as _};
+use redb::{Builder, Database, ReadableDatabase as _, TableHandle as _};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -44,15 +42,6 @@ const CACHE_BYTES: usize = 32 << 20;
 
 /// Feeds that are counted in one transaction.
 const FEEDS_AT_ONCE: usize = 256;
-
-/// Tables that a copy does not take over, besides those whose rows lead to others: a feed is counted
-/// again, and its words catch up.
-const CAUGHT_UP: [EngineTable; 3] = [COUNTED.of_engine(), SEGMENTS.of_engine(), TERMS.of_engine()];
-
-fn is_derived(name: &str) -> bool {
-    let mut derived = LEADING.iter().chain(&CAUGHT_UP);
-    derived.any(|table| table.name == name)
-}
 
 /// Receiver of the rows of a table, a batch at a time.
 pub(in crate::store) type Sink<'s> =
@@ -129,12 +118,18 @@ impl FileSource {
         sink: &mut Sink<'_>,
     ) -> Result<(), StoreError> {
         let snapshot = self.held().begin_read()?;
+        // A file may be of a time before there was a table.
+        let held = snapshot.list_tables()?;
+        let held: Vec<String> = held.map(|table| table.name().to_owned()).collect();
+        let is_wanted = |table: &&EngineTable| {
+            let is_held = held.iter().any(|name| *name == table.name);
+            is_held && !is_derived(**table) && !without.contains(&table.name)
+        };
         sheltered(|| {
-            visit_all(&mut Reading {
-                snapshot: &snapshot,
-                without,
-                sink,
-            })
+            for table in TABLES.iter().filter(is_wanted) {
+                read_rows(&snapshot, *table, &mut |rows| sink(table.name, rows))?;
+            }
+            Ok(())
         })
     }
 }
@@ -142,47 +137,6 @@ impl FileSource {
 fn note(held: &OpenDatabase, key: &'static str) -> Result<Option<MoveNote>, StoreError> {
     let row = held.begin_read()?.table(META)?.get(key)?;
     Ok(row.and_then(|row| MoveNote::of_row(row.value())))
-}
-
-struct Reading<'a, 's> {
-    snapshot: &'a ReadTransaction,
-    without: &'a [&'a str],
-    sink: &'a mut Sink<'s>,
-}
-
-impl TableVisitor for Reading<'_, '_> {
-    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
-        let name = table.name();
-        if is_derived(name) || self.without.contains(&name) {
-            return Ok(());
-        }
-        let rows = match self.snapshot.open_table(table.definition()) {
-            // A file that was written before there was one.
-            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(()),
-            rows => rows?,
-        };
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        for row in rows.range::<K::SelfType<'_>>(..)? {
-            let (key, stored) = row?;
-            let key_value = key.value();
-            let key = K::as_bytes(&key_value).as_ref().to_vec();
-            let is_wanted = META_KEYS.iter().any(|wanted| wanted.as_bytes() == key);
-            if name == META.name() && !is_wanted {
-                continue;
-            }
-            let value = super::sealed::unseal(name, &key, stored.value())?.to_vec();
-            bytes += key.len() + value.len();
-            batch.push(MovedRow { key, value });
-            if bytes >= BATCH_BYTES {
-                bytes = 0;
-                (self.sink)(name, std::mem::take(&mut batch))?;
-            }
-        }
-        if batch.is_empty() {
-            return Ok(());
-        }
-        (self.sink)(name, batch)
-    }
 }
 
 /// A file that is made of the rows of another kind of store. It appears whole or not at all.
@@ -228,17 +182,9 @@ impl FileTarget {
     ) -> Result<(), StoreError> {
         let tx = self.file.begin_write()?;
         if let Some(known) = TABLES.iter().find(|known| known.name == table) {
-            let mut filled = tx.open_to_write(*known)?;
-            for row in rows {
-                filled.put(&row.key, &row.value)?;
-            }
-            drop(filled);
-            for row in rows {
-                for lead in leads_to(*known, &row.key, &row.value)? {
-                    let mut leading = tx.open_to_write(lead.table)?;
-                    leading.put(&lead.key, &lead.value)?;
-                }
-                if *known == FEEDS.of_engine() {
+            write_rows(&tx, *known, rows.iter())?;
+            if *known == FEEDS.of_engine() {
+                for row in rows {
                     let record: FeedRecord = decode("a feed", &row.value)?;
                     self.last_t = self.last_t.max(record.last_t);
                 }
@@ -247,7 +193,7 @@ impl FileTarget {
         Ok(tx.commit()?)
     }
 
-    /// Counts the rows of its long feeds. Their words are indexed by the commits that come.
+    /// Counts the rows of its long feeds, and indexes their words.
     fn count_feeds(&self) -> Result<(), StoreError> {
         let mut after = None;
         loop {
@@ -255,6 +201,7 @@ impl FileTarget {
             let records = reads::records(&tx, after, FEEDS_AT_ONCE)?;
             for record in &records {
                 counted::count_moved(&tx, record)?;
+                word_index::index_moved(&tx, record)?;
             }
             tx.commit()?;
             match records.last() {

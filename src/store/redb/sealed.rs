@@ -159,10 +159,10 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> ReadTable for Sealed<K, T> {
 }
 
 impl<K: Key + 'static> WriteTable for Sealed<K, Table<'_, K, Coded>> {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         let stored = seal(self.name, key, value);
-        let before = self.table.insert(key_of::<K>(key), stored.as_slice())?;
-        Ok(before.is_some())
+        self.table.insert(key_of::<K>(key), stored.as_slice())?;
+        Ok(())
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {

@@ -35,7 +35,7 @@ impl Table<str> {
 /// Does something with a table by the type that its keys have in redb.
 macro_rules! with_key {
     ($table:expr, $sealed:ident => $work:expr) => {{
-        let EngineTable { name, key } = $table;
+        let EngineTable { name, key, .. } = $table;
         with_key!(name, key, $sealed => $work, 4 8 12 13 14 18 20 22 32)
     }};
     ($name:ident, $key:ident, $sealed:ident => $work:expr, $($width:literal)*) => {

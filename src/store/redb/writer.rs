@@ -397,7 +397,7 @@ impl Far {
         let mut touched = false;
         let mut writing = Writing::over(&tx, Stamp::ZERO, self.guard, self.content);
         for (at, job) in group.iter_mut().enumerate() {
-            writing.now = Stamp::from_micros(self.clock.now_us());
+            writing.begin_job(Stamp::from_micros(self.clock.now_us()));
             let done =
                 guarded(|| job.run(&mut writing)).map_err(|panic| GivenUp::Panic(at, panic))?;
             if let Some(cause) = open.fault() {
@@ -409,7 +409,7 @@ impl Far {
             }
             touched |= wrote;
         }
-        let (guard, wants_rewrite) = (writing.guard, writing.wants_rewrite);
+        let (guard, wants_rewrite) = (writing.guard(), writing.wants_rewrite);
         let is_late = !writing.wants_sync && Instant::now() >= self.late_from;
         let removed = mem::take(&mut writing.removed);
         let content = writing.last_t.map(|_| writing.content());

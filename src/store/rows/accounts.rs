@@ -11,7 +11,11 @@ use crate::{
         AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo,
         password::{self, LoginHash},
     },
-    store::{AccountStore, StoreError, StoreFuture, engine::RowReader, stored::decode},
+    store::{
+        AccountStore, StoreError, StoreFuture,
+        engine::{RowLock, RowReader},
+        stored::decode,
+    },
 };
 
 impl<E: Engine> AccountStore for E {
@@ -78,6 +82,8 @@ pub(in crate::store) fn add_user(
     new: &NewUser,
 ) -> Result<Option<User>, StoreError> {
     let source = writing.look();
+    // One after another, so that no name is given twice.
+    source.name(|| vec![META.named(LAST_USER_KEY).locked(RowLock::Change)])?;
     if users(source, None, usize::MAX)?
         .iter()
         .any(|user| user.kept.name == new.name)
@@ -91,6 +97,7 @@ pub(in crate::store) fn add_user(
     let tx = writing.change();
     tx.edit(META)?.write(LAST_USER_KEY, &user.no.0)?;
     tx.edit(USERS)?.write(&user_key(user.no), &user)?;
+    writing.moves_accounts = true;
     Ok(Some(user))
 }
 
@@ -100,6 +107,7 @@ pub(in crate::store) fn change_user(
     changed: &User,
 ) -> Result<bool, StoreError> {
     let key = user_key(changed.no);
+    lock_user(writing, changed.no)?;
     // One that is damaged is replaced.
     let Some(stored) = writing
         .look()
@@ -114,8 +122,17 @@ pub(in crate::store) fn change_user(
             writing.record_removed(Removed::Password(changed.no, PasswordDigest::of(former)));
         }
     }
+    writing.moves_accounts = true;
     writing.change().edit(USERS)?.write(&key, changed)?;
     Ok(true)
+}
+
+/// Locks a user, and names what is read of it.
+fn lock_user(writing: &Writing<'_>, user: UserNo) -> Result<(), StoreError> {
+    let key = user_key(user);
+    writing
+        .look()
+        .name(|| vec![USERS.named(&key).locked(RowLock::Change), USERS.named(&key)])
 }
 
 /// True when a user has a password with this digest.
@@ -160,9 +177,11 @@ pub(in crate::store) fn remove_user(
     writing: &mut Writing<'_>,
     user: UserNo,
 ) -> Result<bool, StoreError> {
+    lock_user(writing, user)?;
     if writing.look().table(USERS)?.get(&user_key(user))?.is_none() {
         return Ok(false);
     }
+    writing.moves_accounts = true;
     let tokens = tokens(writing.look(), None, usize::MAX)?;
     let tx = writing.change();
     tx.edit(USERS)?.remove(&user_key(user))?;
@@ -179,6 +198,14 @@ pub(in crate::store) fn add_token(
     new: &NewAccessToken,
 ) -> Result<Option<AccessToken>, StoreError> {
     let source = writing.look();
+    source.name(|| {
+        let user = user_key(new.user);
+        vec![
+            USERS.named(&user).locked(RowLock::Change),
+            META.named(LAST_TOKEN_KEY).locked(RowLock::Change),
+            USERS.named(&user),
+        ]
+    })?;
     if source.table(USERS)?.get(&user_key(new.user))?.is_none() {
         return Ok(None);
     }
@@ -187,6 +214,7 @@ pub(in crate::store) fn add_token(
         kept: new.clone(),
     };
     let tx = writing.change();
+    writing.moves_accounts = true;
     tx.edit(META)?.write(LAST_TOKEN_KEY, &token.no.0)?;
     tx.edit(TOKENS)?.write(&token_key(token.no), &token)?;
     Ok(Some(token))
@@ -198,9 +226,12 @@ pub(in crate::store) fn remove_token(
     token: TokenNo,
 ) -> Result<bool, StoreError> {
     let key = token_key(token);
+    let locked = || TOKENS.named(&key).locked(RowLock::Change);
+    writing.look().name(|| vec![locked()])?;
     if writing.look().table(TOKENS)?.get(&key)?.is_none() {
         return Ok(false);
     }
+    writing.moves_accounts = true;
     writing.change().edit(TOKENS)?.remove(&key)?;
     writing.record_removed(Removed::Token(token));
     Ok(true)

@@ -11,7 +11,7 @@ use super::{
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
         KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
-        TERMS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
+        TERMS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, stamp_of,
     },
 };
 use crate::{
@@ -19,12 +19,34 @@ use crate::{
         part::{self, WantedPart},
         record::{FeedNo, FeedRecord},
     },
-    store::{StoreCounts, StoreError, check_namespace, engine::RowReader, group_plan},
+    store::{
+        StoreCounts, StoreError, check_namespace,
+        engine::{NamedRows, RowLock, RowPart, RowReader},
+        group_plan,
+    },
 };
 use std::ops::Bound;
 
+/// The feeds of these names, made where they are new.
+pub(in crate::store) fn register_all(
+    writing: &mut Writing<'_>,
+    feeds: &[(String, String)],
+) -> Result<Vec<FeedRecord>, StoreError> {
+    writing.look().name(|| {
+        let names = FEED_NAMES.named_all(feeds.iter().map(|(name, _)| name.as_str()));
+        vec![
+            locked_number(),
+            names.via(FEEDS.of_engine(), &[], RowPart::Value),
+        ]
+    })?;
+    let feeds = feeds.iter();
+    feeds
+        .map(|(name, namespace)| register(writing, name, namespace))
+        .collect()
+}
+
 /// The feed of this name, made if it is new.
-pub(in crate::store) fn register(
+fn register(
     writing: &mut Writing<'_>,
     name: &str,
     namespace: &str,
@@ -37,20 +59,37 @@ pub(in crate::store) fn register(
         return take_namespace(writing, record, namespace);
     }
     let no = next_number(writing)?;
-    let generation = writing.new_generation();
+    let generation = writing.new_generation()?;
     let record = FeedRecord::new(no, name, namespace).of_generation(generation);
+    writing.moves_catalog = true;
     let tx = writing.change();
     tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
     Ok(record)
 }
 
+/// Locks the last number given to a feed: numbers are given one after another, so that of two who
+/// register one name the second finds the feed of the first.
+fn locked_number() -> NamedRows {
+    META.named(reads::LAST_FEED_KEY).locked(RowLock::Change)
+}
+
 /// A number for a new feed.
 fn next_number(writing: &mut Writing<'_>) -> Result<FeedNo, StoreError> {
+    writing.look().name(|| vec![locked_number()])?;
     let no = FeedNo(reads::last_feed_number(writing.look())? + 1);
     let mut meta = writing.change().edit(META)?;
     meta.write(reads::LAST_FEED_KEY, &no.0)?;
     Ok(no)
+}
+
+/// Locks a feed and its groups, and names what is read of them.
+fn lock(writing: &Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
+    writing.look().name(|| {
+        let mut named = groups::locked_with_groups(feed);
+        named.extend([FEEDS.named(&feed_key(feed)), groups::named_of(feed)]);
+        named
+    })
 }
 
 /// Gives a feed the parts that are wanted.
@@ -59,10 +98,12 @@ pub(in crate::store) fn set_parts(
     feed: FeedNo,
     wanted: &[WantedPart],
 ) -> Result<Vec<FeedRecord>, StoreError> {
+    lock(writing, feed)?;
     let of = reads::record(writing.look(), feed)?;
     let held = groups::parts_of(writing.look(), feed)?;
     let choices = part::choose(&held, wanted);
     for no in part::unused(&held, &choices) {
+        writing.moves_catalog = true;
         remove(writing, no)?;
     }
     let mut parts = Vec::new();
@@ -73,6 +114,7 @@ pub(in crate::store) fn set_parts(
         };
         let now = group_plan::part::set(&of, choice, wanted, before.clone(), no);
         if before.as_ref() != Some(&now) {
+            writing.moves_catalog = true;
             let members = before.map(|held| held.group).unwrap_or_default();
             write_record(writing.change(), &now.record)?;
             groups::write_members(writing.change(), no, &members, &now.group)?;
@@ -89,14 +131,17 @@ fn take_namespace(
     record: FeedRecord,
     namespace: &str,
 ) -> Result<FeedRecord, StoreError> {
+    lock(writing, record.no)?;
+    // A commit may have come before the lock.
+    let record = reads::record(writing.look(), record.no)?;
+    check_namespace(&record, namespace)?;
+    writing.moves_catalog = true;
     for (part, _) in groups::parts_of(writing.look(), record.no)? {
         let part = reads::record(writing.look(), part)?;
-        write_record(
-            writing.change(),
-            &part.with_namespace(namespace, writing.now),
-        )?;
+        let part = part.with_namespace(namespace, writing.now()?);
+        write_record(writing.change(), &part)?;
     }
-    let record = record.with_namespace(namespace, writing.now);
+    let record = record.with_namespace(namespace, writing.now()?);
     let (tx, key) = (writing.change(), feed_key(record.no));
     tx.edit(WINDOWS)?.remove(&key)?;
     tx.edit(WALKS)?.remove(&key)?;
@@ -149,10 +194,16 @@ pub(in crate::store) fn forget(
     writing: &mut Writing<'_>,
     feed: FeedNo,
 ) -> Result<bool, StoreError> {
+    lock(writing, feed)?;
+    let items = writing.look().table(ITEMS)?;
+    let last = items.unchecked_after(&feed_key(feed), None).next_back();
+    let last_t = last.transpose()?.map(|(key, _)| stamp_of(key.value()));
+    drop(items);
     let was_there = remove(writing, feed)?;
     if was_there {
+        writing.moves_catalog = true;
         writing.record_removed(Removed::Feed(feed));
-        writing.renew_generation();
+        writing.renew_generation(last_t.unwrap_or_default())?;
         writing.request_rewrite()?;
     }
     Ok(was_there)
@@ -160,6 +211,7 @@ pub(in crate::store) fn forget(
 
 /// Removes the rows of a feed, and of its parts.
 fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
+    lock(writing, feed)?;
     // What it holds may be damaged, which is a reason to forget it.
     let name = match reads::record(writing.look(), feed) {
         Ok(record) => Some(record.name).filter(|_| record.part_of.is_none()),

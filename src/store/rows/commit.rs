@@ -2,13 +2,16 @@
 //! comes to is planned elsewhere.
 
 use super::{
-    Writing, forgotten, groups,
-    open_table::TableEdit as _,
+    Writing, counted, forgotten, groups,
+    open_table::{TableEdit as _, TableSource as _},
     planned::write_planned,
     reads,
     removed::Removed,
     salvage,
-    tables::{OBSERVATIONS, POLLS, STAGING, WALKS, WINDOWS, feed_key, seq_key, seq_of},
+    tables::{
+        FEEDS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, SEGMENTS, STAGING, WALKS, WINDOWS, WITNESSES,
+        feed_key, hash_key, id_key, seq_key, seq_of,
+    },
 };
 use crate::{
     feed::{
@@ -18,8 +21,14 @@ use crate::{
         reconcile::{Change, WINDOW_ENTRIES_MAX},
         record::FeedNo,
     },
-    store::{Commit, Receipt, StoreError, engine::RowWriter, group_plan::MemberCommit, plan},
+    store::{
+        Commit, Receipt, StoreError,
+        engine::{NamedRows, RowPart, RowWriter},
+        group_plan::MemberCommit,
+        plan,
+    },
 };
+use std::collections::BTreeSet;
 
 /// Applies a commit, whole or not at all.
 pub(in crate::store) fn commit(
@@ -27,6 +36,7 @@ pub(in crate::store) fn commit(
     commit: &Commit,
 ) -> Result<Receipt, StoreError> {
     let feed = commit.basis.feed;
+    writing.look().name(|| named(commit))?;
     let record = reads::record(writing.look(), feed)?;
     writing.check_clock()?;
     salvage::mend_removed(writing, commit)?;
@@ -34,7 +44,7 @@ pub(in crate::store) fn commit(
     let mut plan = plan::plan(
         record,
         commit,
-        writing.now,
+        writing.now()?,
         &reads::Items::of(writing.look(), feed)?,
     )?;
     let member = MemberCommit {
@@ -86,8 +96,43 @@ pub(in crate::store) fn commit(
         let feeds = plan.receipt.groups.iter().chain([&plan.receipt.feed]);
         feeds.for_each(|feed| writing.record_content(feed.last_t));
     }
-    writing.record_clock();
+    writing.record_clock()?;
     Ok(plan.receipt)
+}
+
+/// The rows that a commit locks and reads, as far as the commit tells them.
+fn named(commit: &Commit) -> Vec<NamedRows> {
+    let feed = commit.basis.feed;
+    let key = feed_key(feed);
+    let ids = commit.changes.iter().map(Change::id);
+    let ids = ids.chain(commit.copies.iter().map(|item| item.id));
+    let ids: BTreeSet<_> = ids.map(|id| id_key(feed, id)).collect();
+    let keys: BTreeSet<_> = plan::bindings(commit)
+        .map(|(key, _)| hash_key(feed, key))
+        .collect();
+    let witnesses: BTreeSet<_> = plan::witnesses(commit)
+        .map(|(witness, _)| hash_key(feed, witness))
+        .collect();
+    let mut named = groups::locked_with_groups(feed);
+    named.extend([
+        FEEDS.named(&key),
+        groups::named_of(feed),
+        ITEMS.named_last(&key, 1),
+        OBSERVATIONS.named_last(&key, 1),
+    ]);
+    if !ids.is_empty() {
+        let items = IDS.named_all(&ids);
+        named.extend([
+            items.via(ITEMS.of_engine(), &key, RowPart::Value),
+            KEYS.named_all(&keys),
+            WITNESSES.named_all(&witnesses),
+            SEGMENTS.named_last(&key, 1),
+        ]);
+        named.extend(counted::named_tails(feed));
+    } else if !keys.is_empty() {
+        named.push(KEYS.named_all(&keys));
+    }
+    named
 }
 
 /// Forgets the pages that are items now, or their bytes.

@@ -14,7 +14,7 @@ use crate::{
     feed::{record::FeedNo, record::FeedRecord, stamp::Stamp},
     store::{
         StoreError,
-        engine::{RowReader, RowWriter},
+        engine::{NamedRows, RowReader, RowWriter},
         plan::PlannedCommit,
         stored::damaged,
     },
@@ -48,6 +48,8 @@ const SIZES_IN_USE: Sizes = if cfg!(test) {
 };
 /// Items up to which a feed has no counts: its rows are counted one by one.
 const UNCOUNTED_ITEMS_MAX: u64 = if cfg!(test) { 4 } else { 512 };
+/// Chunks at the end of a feed that a commit names: most items that change are among the newest.
+const TAIL_CHUNKS: usize = 2;
 /// Bytes of a stretch in a row.
 const STRETCH_BYTES: usize = 12;
 
@@ -196,7 +198,7 @@ impl<'t> Counts<'t> {
         if chunk.stretches.is_empty() {
             return self.table.remove(key);
         }
-        self.table.insert(key, &chunk.row()).map(drop)
+        self.table.insert(key, &chunk.row())
     }
 
     /// Takes out rows. False when one of them was not counted.
@@ -298,6 +300,14 @@ impl Chunk {
 fn placed(row: Result<Row<CountedKey>, StoreError>) -> Result<Placed, StoreError> {
     let (key, value) = row?;
     Ok((*key.value(), Chunk::of_row(value.value())?))
+}
+
+/// Names the last chunks of a feed along both axes.
+pub(in crate::store) fn named_tails(feed: FeedNo) -> [NamedRows; 2] {
+    [CountedAxis::Modified, CountedAxis::Created].map(|axis| {
+        let key = counted_key(feed, axis.byte(), Stamp::ZERO);
+        COUNTED.named_last(&key[..5], TAIL_CHUNKS)
+    })
 }
 
 /// Takes a commit into the counts of its feed, after its items are written.

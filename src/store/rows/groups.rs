@@ -2,14 +2,14 @@
 //! comes to.
 
 use super::{
-    Writing,
+    Writing, counted,
     open_table::{TableEdit as _, TableSource as _},
     planned::write_planned,
     reads,
     tables::{
-        GROUP_POSTS, GROUPS, HOLDINGS, ITEMS, KEYS, MEMBERSHIPS, PUBLISHED, feed_key, feed_of,
-        hash_key, holding_key, id_key, item_id_of, listed_of, membership_key, published_key,
-        stamp_key, stamp_of,
+        FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS, KEYS, MEMBERSHIPS, PUBLISHED, SEGMENTS,
+        feed_key, feed_of, hash_key, holding_key, id_key, item_id_of, listed_of, membership_key,
+        published_key, stamp_key, stamp_of,
     },
 };
 use crate::{
@@ -22,12 +22,12 @@ use crate::{
     },
     store::{
         GroupStep, StoreError, WantedGroup,
-        engine::{RowReader, RowWriter},
+        engine::{NamedRows, RowLock, RowPart, RowReader, RowWriter},
         group_plan::{self, GroupHeld, HeldGroup, MemberCommit, PlannedGroup, PlannedRows},
         stored::item::{decode_item, plain_bytes},
     },
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// The members of a group; `None` for a feed that is none.
 pub(in crate::store) fn group(
@@ -63,16 +63,61 @@ pub(in crate::store) fn followers(
     writing: &Writing<'_>,
     member: MemberCommit<'_>,
 ) -> Result<Vec<PlannedRows>, StoreError> {
-    let tx = writing.look();
-    let groups = groups_of(tx, member.planned.receipt.feed.no)?.into_iter();
+    let (tx, feed) = (writing.look(), member.planned.receipt.feed.no);
+    let groups = groups_of(tx, feed)?;
+    if groups.is_empty() {
+        return Ok(Vec::new());
+    }
+    tx.name(|| {
+        let groups = groups.iter();
+        groups.flat_map(|no| named_holdings(*no, member)).collect()
+    })?;
+    let groups = groups.into_iter();
     groups
         .map(|no| {
             let held = StoredGroupRows { tx, no };
-            let planned = group_plan::follow(&held, member, writing.now)?;
-            held.rows(planned, writing.now)
+            let planned = group_plan::follow(&held, member, writing.now()?)?;
+            held.rows(planned, writing.now()?)
         })
         .collect()
 }
+
+/// Names the rows of a group that a commit of a member leads to.
+fn named_holdings(group: FeedNo, member: MemberCommit<'_>) -> Vec<NamedRows> {
+    let feed = member.planned.receipt.feed.no;
+    let (key, items) = (feed_key(group), member.planned.items.keys());
+    let holders = items.map(|item| holding_key(group, Holder { feed, item: *item }));
+    let holders: Vec<_> = holders.collect();
+    let holdings = || HOLDINGS.named_all(&holders);
+    let shown = holdings().via(IDS.of_engine(), &key, RowPart::Value);
+    let mut named = vec![
+        holdings().via(GROUP_POSTS.of_engine(), &key, RowPart::Value),
+        shown.via(ITEMS.of_engine(), &key, RowPart::Value),
+        ITEMS.named_last(&key, 1),
+        SEGMENTS.named_last(&key, 1),
+    ];
+    named.extend(counted::named_tails(group));
+    named
+}
+
+/// Locks a feed and the groups that it is a member of.
+pub(in crate::store) fn locked_with_groups(feed: FeedNo) -> Vec<NamedRows> {
+    let groups = MEMBERSHIPS.named_first(&feed_key(feed), MEMBERSHIPS_MAX);
+    let groups = groups.via(FEEDS.of_engine(), &[], RowPart::KeyFrom(4));
+    vec![
+        FEEDS.named(&feed_key(feed)).locked(RowLock::Change),
+        groups.locked(RowLock::Change),
+    ]
+}
+
+/// Names what is stored of the groups of a feed.
+pub(in crate::store) fn named_of(feed: FeedNo) -> NamedRows {
+    let groups = MEMBERSHIPS.named_first(&feed_key(feed), MEMBERSHIPS_MAX);
+    groups.via(GROUPS.of_engine(), &[], RowPart::KeyFrom(4))
+}
+
+/// Groups of a feed that are named.
+const MEMBERSHIPS_MAX: usize = 10_000;
 
 /// The groups that a feed is a member of.
 fn groups_of(tx: &dyn RowWriter, member: FeedNo) -> Result<Vec<FeedNo>, StoreError> {
@@ -123,7 +168,7 @@ pub(in crate::store) fn write(
     for (holder, id) in &planned.holdings {
         let key = holding_key(group, *holder);
         match id {
-            Some(id) => drop(holdings.insert(&key, &id.0)?),
+            Some(id) => holdings.insert(&key, &id.0)?,
             None => holdings.remove(&key)?,
         }
     }
@@ -132,7 +177,7 @@ pub(in crate::store) fn write(
     for (key, id) in &planned.keys {
         let key = hash_key(group, *key);
         match id {
-            Some(id) => drop(keys.insert(&key, &id.0)?),
+            Some(id) => keys.insert(&key, &id.0)?,
             None => keys.remove(&key)?,
         }
     }
@@ -189,7 +234,18 @@ pub(in crate::store) fn set(
     group: FeedNo,
     wanted: &WantedGroup,
 ) -> Result<GroupStep, StoreError> {
+    // A commit of a member that does not know the group yet is over before the member joins.
+    writing.look().name(|| {
+        let members = wanted.members.iter().map(|(member, _)| *member);
+        let feeds: BTreeSet<_> = members.chain([group]).map(feed_key).collect();
+        vec![
+            FEEDS.named_all(&feeds).locked(RowLock::Change),
+            FEEDS.named_all(&feeds),
+            GROUPS.named(&feed_key(group)),
+        ]
+    })?;
     writing.check_clock()?;
+    writing.moves_catalog = true;
     let held = StoredGroupRows {
         tx: writing.look(),
         no: group,
@@ -210,6 +266,18 @@ pub(in crate::store) fn advance(
     group: FeedNo,
     items_max: usize,
 ) -> Result<GroupStep, StoreError> {
+    let key = feed_key(group);
+    writing.look().name(|| {
+        let mut named = vec![
+            FEEDS.named(&key).locked(RowLock::Change),
+            FEEDS.named(&key),
+            GROUPS.named(&key),
+            ITEMS.named_last(&key, 1),
+            SEGMENTS.named_last(&key, 1),
+        ];
+        named.extend(counted::named_tails(group));
+        named
+    })?;
     writing.check_clock()?;
     let held = StoredGroupRows {
         tx: writing.look(),
@@ -221,7 +289,7 @@ pub(in crate::store) fn advance(
             is_settled: true,
         });
     }
-    let planned = group_plan::advance(&held, items_max, writing.now)?;
+    let planned = group_plan::advance(&held, items_max, writing.now()?)?;
     step(writing, group, planned)
 }
 
@@ -242,12 +310,12 @@ fn step(
             is_settled,
         });
     }
-    let planned = held.rows(planned, writing.now)?;
+    let planned = held.rows(planned, writing.now()?)?;
     let changed = write(writing.change(), planned)?;
     if let Some(changed) = &changed {
         writing.record_content(changed.last_t);
     }
-    writing.record_clock();
+    writing.record_clock()?;
     Ok(GroupStep {
         feed: changed.unwrap_or(record),
         is_settled,
@@ -265,8 +333,8 @@ pub(in crate::store) fn leave_all(
     let mut left = Vec::new();
     for no in groups_of(tx, feed)? {
         let held = StoredGroupRows { tx, no };
-        let planned = group_plan::without(&held, feed, writing.now)?;
-        left.push(held.rows(planned, writing.now)?);
+        let planned = group_plan::without(&held, feed, writing.now()?)?;
+        left.push(held.rows(planned, writing.now()?)?);
     }
     let tx = writing.change();
     for rows in left {

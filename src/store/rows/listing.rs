@@ -6,23 +6,25 @@ use super::{
     open_table::{Row, RowValue, Rows, TableSource as _},
     reads,
     tables::{
-        CREATED, IDS, ITEMS, KEYS, PUBLISHED, PublishedKey, StampKey, feed_key, hash_key, id_key,
-        item_id_of, listed_of, published_key, stamp_key, stamp_of,
+        COUNTED, CREATED, FEEDS, IDS, ITEMS, KEYS, PUBLISHED, PublishedKey, SEGMENTS, StampKey,
+        feed_key, hash_key, id_key, item_id_of, listed_of, published_key, stamp_key, stamp_of,
     },
     word_index::WordIndex,
 };
 use crate::{
     feed::{
+        filter::Filter,
         item::{Item, ItemId, KeyHash},
         moment::Moment,
         order::Axis,
-        page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
+        page::{Listing, ListingPlace, ListingRow, ListingRows, Numbering, Page, PageQuery, Range},
+        position::Position,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
     store::{
         StoreError,
-        engine::RowReader,
+        engine::{NamedRows, RowPart, RowReader},
         paging,
         stored::{
             damaged,
@@ -41,6 +43,7 @@ pub(in crate::store) fn page(
     snapshot: &dyn RowReader,
     query: &PageQuery,
 ) -> Result<Page, StoreError> {
+    snapshot.name(|| named(query))?;
     let record = reads::record(snapshot, query.feed)?;
     let along = RowListing {
         snapshot,
@@ -53,6 +56,67 @@ pub(in crate::store) fn page(
         },
     };
     paging::page(along, query, &record)
+}
+
+/// Rows that are named for a page at most.
+const NAMED_ROWS_MAX: usize = 1_000;
+
+/// The rows that a page reads, as far as its question tells them.
+fn named(query: &PageQuery) -> Vec<NamedRows> {
+    let feed = query.feed;
+    let key = feed_key(feed);
+    let mut named = vec![FEEDS.named(&key)];
+    if matches!(query.filter, Filter::Terms(_)) {
+        named.push(SEGMENTS.named_first(&key, NAMED_ROWS_MAX));
+        return named;
+    }
+    if matches!(query.numbering, Numbering::From(_)) {
+        return named;
+    }
+    let rows_max = query.max.saturating_add(2).min(NAMED_ROWS_MAX);
+    let reverse = query.order.reverse;
+    let (mut low, mut high) = (Moment::MIN, Moment::MAX);
+    let begin = match &query.since {
+        Some(Position::Cursor { toc, .. }) => Some((toc.t, toc.t)),
+        Some(Position::Time { span, .. }) => Some((
+            Moment::from_micros(span.low_us),
+            Moment::from_micros(span.high_us),
+        )),
+        _ => None,
+    };
+    match begin {
+        Some((_, last)) if reverse => high = last,
+        Some((first, _)) => low = first,
+        None => {}
+    }
+    let stamp = |moment: Moment, open| match moment {
+        Moment::MIN | Moment::MAX => open,
+        moment => moment.stamp().unwrap_or_default(),
+    };
+    let (first, last) = (stamp(low, Stamp::ZERO), stamp(high, Stamp::MAX));
+    let (first, last) = (stamp_key(feed, first), stamp_key(feed, last));
+    let items = |rows: NamedRows| rows.via(ITEMS.of_engine(), &key, RowPart::Value);
+    if reverse && begin.is_some() {
+        // Behind the last item of a list the cursor of the newest is asked for.
+        named.push(match query.order.axis {
+            Axis::Modified => ITEMS.named_last(&key, 1),
+            Axis::Created => items(CREATED.named_last(&key, 1)),
+            Axis::Published => items(PUBLISHED.named_last(&key, 1)),
+        });
+    }
+    named.push(match query.order.axis {
+        Axis::Modified => ITEMS.named_range(&first, &last, reverse, rows_max),
+        Axis::Created => items(CREATED.named_range(&first, &last, reverse, rows_max)),
+        Axis::Published => {
+            let first = published_key(feed, low, Stamp::ZERO);
+            let last = published_key(feed, high, Stamp::MAX);
+            items(PUBLISHED.named_range(&first, &last, reverse, rows_max))
+        }
+    });
+    if query.numbering == Numbering::Told {
+        named.push(COUNTED.named_first(&key, NAMED_ROWS_MAX));
+    }
+    named
 }
 
 type ByStamp<'s> = Rows<'s, StampKey>;
@@ -88,6 +152,24 @@ enum Along<'a> {
 impl RowListing<'_> {
     fn feed(&self) -> FeedNo {
         self.record.no
+    }
+
+    /// Names the items at these T.
+    fn name_items(&self, stamps: impl Iterator<Item = Stamp>) -> Result<(), StoreError> {
+        self.snapshot.name(|| {
+            let keys: Vec<_> = stamps.map(|t| stamp_key(self.feed(), t)).collect();
+            vec![ITEMS.named_all(&keys)]
+        })
+    }
+
+    /// Names the items with these first T.
+    fn name_created(&self, stamps: impl Iterator<Item = Stamp>) -> Result<(), StoreError> {
+        self.snapshot.name(|| {
+            let keys: Vec<_> = stamps.map(|t| stamp_key(self.feed(), t)).collect();
+            let created = CREATED.named_all(&keys);
+            let feed = feed_key(self.feed());
+            vec![created.via(ITEMS.of_engine(), &feed, RowPart::Value)]
+        })
     }
 
     /// The row at T.

@@ -3,7 +3,8 @@
 use crate::store::{
     StoreError,
     engine::{
-        EngineRow, EngineTable, KeyRange, KeyWidth, ReadTable, RowReader, RowWriter, WriteTable,
+        EngineRow, EngineTable, KeyRange, KeyWidth, NamedRows, ReadTable, RowLock, RowReader,
+        RowWriter, WhichRows, WriteTable,
     },
     stored::{StoredKind, damaged, decode, encode},
 };
@@ -61,7 +62,11 @@ impl KeyKind for str {
 }
 
 /// A table with keys of a kind.
-pub(in crate::store) struct Table<K: ?Sized>(&'static str, PhantomData<fn(&K)>);
+pub(in crate::store) struct Table<K: ?Sized> {
+    name: &'static str,
+    is_announced: bool,
+    key: PhantomData<fn(&K)>,
+}
 
 impl<K: ?Sized> Clone for Table<K> {
     fn clone(&self) -> Self {
@@ -73,19 +78,86 @@ impl<K: ?Sized> Copy for Table<K> {}
 
 impl<K: KeyKind + ?Sized> Table<K> {
     pub(super) const fn new(name: &'static str) -> Self {
-        Self(name, PhantomData)
+        Self {
+            name,
+            is_announced: false,
+            key: PhantomData,
+        }
+    }
+
+    /// The same of which other processes are told.
+    pub(super) const fn announced(self) -> Self {
+        Self {
+            is_announced: true,
+            ..self
+        }
     }
 
     /// Its name in the store.
     pub(in crate::store) const fn name(self) -> &'static str {
-        self.0
+        self.name
     }
 
     /// The same without the type of its keys.
     pub(in crate::store) const fn of_engine(self) -> EngineTable {
         EngineTable {
-            name: self.0,
+            name: self.name,
             key: K::WIDTH,
+            is_announced: self.is_announced,
+        }
+    }
+
+    /// Names a row that is about to be read or locked.
+    pub(in crate::store) fn named(self, key: &K) -> NamedRows {
+        self.named_all([key])
+    }
+
+    /// Names rows that are about to be read or locked.
+    pub(in crate::store) fn named_all<'k>(self, keys: impl IntoIterator<Item = &'k K>) -> NamedRows
+    where
+        K: 'k,
+    {
+        let keys = keys.into_iter().map(|key| key.bytes().to_vec());
+        NamedRows {
+            table: self.of_engine(),
+            which: WhichRows::Keys(keys.collect()),
+            via: Vec::new(),
+            lock: RowLock::None,
+        }
+    }
+}
+
+impl<const N: usize> Table<[u8; N]> {
+    /// Names the first rows whose keys begin with these bytes.
+    pub(in crate::store) fn named_first(self, prefix: &[u8], rows_max: usize) -> NamedRows {
+        let (first, last) = ends::<N>(prefix);
+        self.named_range(&first, &last, false, rows_max)
+    }
+
+    /// Names the last rows whose keys begin with these bytes.
+    pub(in crate::store) fn named_last(self, prefix: &[u8], rows_max: usize) -> NamedRows {
+        let (first, last) = ends::<N>(prefix);
+        self.named_range(&first, &last, true, rows_max)
+    }
+
+    /// Names the first or the last rows from one key to another, both included.
+    pub(in crate::store) fn named_range(
+        self,
+        first: &[u8; N],
+        last: &[u8; N],
+        is_reverse: bool,
+        rows_max: usize,
+    ) -> NamedRows {
+        NamedRows {
+            table: self.of_engine(),
+            which: WhichRows::Range {
+                first: first.to_vec(),
+                last: last.to_vec(),
+                is_reverse,
+                rows_max,
+            },
+            via: Vec::new(),
+            lock: RowLock::None,
         }
     }
 }
@@ -95,6 +167,14 @@ pub(in crate::store) trait TableSource: RowReader {
     /// A table.
     fn table<K: KeyKind + ?Sized>(&self, table: Table<K>) -> Result<Rows<'_, K>, StoreError> {
         Ok(OpenTable::new(self.open(table.of_engine())?))
+    }
+
+    /// Names rows that are about to be read or locked, where that pays.
+    fn name(&self, named: impl FnOnce() -> Vec<NamedRows>) -> Result<(), StoreError> {
+        if self.fetches_named() {
+            self.prefetch(&named())?;
+        }
+        Ok(())
     }
 }
 
@@ -237,9 +317,18 @@ impl<const N: usize, T: ReadTable + ?Sized> OpenTable<[u8; N], T> {
 }
 
 impl<K: KeyKind + ?Sized> RowsMut<'_, K> {
-    /// Puts a value at a key. True when one was there.
-    pub(in crate::store) fn insert(&mut self, key: &K, value: &[u8]) -> Result<bool, StoreError> {
+    /// Puts a value at a key.
+    pub(in crate::store) fn insert(&mut self, key: &K, value: &[u8]) -> Result<(), StoreError> {
         self.table.put(key.bytes(), value)
+    }
+
+    /// Puts a value at a key that has none; false when it has one.
+    pub(in crate::store) fn insert_new(
+        &mut self,
+        key: &K,
+        value: &[u8],
+    ) -> Result<bool, StoreError> {
+        self.table.insert(key.bytes(), value)
     }
 
     /// Puts a value of a kind at a key.
@@ -248,7 +337,7 @@ impl<K: KeyKind + ?Sized> RowsMut<'_, K> {
         key: &K,
         value: &V,
     ) -> Result<(), StoreError> {
-        self.insert(key, &encode(value)?).map(drop)
+        self.insert(key, &encode(value)?)
     }
 
     /// Takes out a row.
@@ -345,7 +434,7 @@ pub(in crate::store) struct EngineRows<'t, T: ?Sized> {
 
 impl<'t, T: ReadTable + ?Sized> EngineRows<'t, T> {
     /// All rows of a table.
-    pub(super) fn all(table: &'t T) -> Self {
+    pub(in crate::store) fn all(table: &'t T) -> Self {
         Self::of(table, Bound::Unbounded, Bound::Unbounded)
     }
 

@@ -59,7 +59,7 @@ fn write_items(tx: &dyn RowWriter, feed: FeedNo, plan: &PlannedCommit) -> Result
     by_t.sort_unstable_by_key(|moved| moved.item.modified);
     for moved in &by_t {
         let t = moved.item.modified;
-        if items.insert(&stamp_key(feed, t), &moved.encoded)? {
+        if !items.insert_new(&stamp_key(feed, t), &moved.encoded)? {
             return Err(damaged(format!(
                 "feed {feed} held an item at {t}, after its last T"
             )));

@@ -4,7 +4,7 @@ use super::{
     Engine, Writing, forgotten,
     open_table::{TableEdit as _, TableSource as _},
     reads::{self, by_feed},
-    tables::{HOSTS, POLLS, STAGING, WALKS, feed_key, page_key},
+    tables::{FEEDS, HOSTS, META, POLLS, STAGING, WALKS, feed_key, page_key},
 };
 use crate::{
     feed::{
@@ -15,14 +15,14 @@ use crate::{
     secret::masked_with_query,
     store::{
         HostPause, Polls, StoreError, StoreFuture, Walks,
-        engine::RowReader,
+        engine::{RowLock, RowReader},
         stored::{
             decode,
             pause::{decode_pause, encode_pause},
         },
     },
 };
-use std::ops::Bound;
+use std::{collections::BTreeSet, ops::Bound};
 
 impl<E: Engine> Polls for E {
     fn polls(
@@ -165,6 +165,10 @@ fn stage(
     walk: &ArchiveWalk,
     page: Option<&StagedPage>,
 ) -> Result<(), StoreError> {
+    let key = feed_key(feed);
+    writing
+        .look()
+        .name(|| vec![FEEDS.named(&key).locked(RowLock::Change), FEEDS.named(&key)])?;
     let record = reads::record(writing.look(), feed)?;
     let cut = match page {
         Some(page) => forgotten::cut_page(writing.look(), &record, page)?,
@@ -176,7 +180,7 @@ fn stage(
     if let Some(page) = cut.as_ref().or(page) {
         tx.edit(STAGING)?.write(&page_key(feed, page.no), page)?;
     }
-    writing.record_clock();
+    writing.record_clock()?;
     Ok(())
 }
 
@@ -186,6 +190,15 @@ fn save_polls(
     polls: &[(FeedNo, PollState)],
     pauses: &[HostPause],
 ) -> Result<(), StoreError> {
+    writing.look().name(|| {
+        let feeds: BTreeSet<_> = polls.iter().map(|(feed, _)| feed_key(*feed)).collect();
+        vec![
+            META.named(reads::LAST_FEED_KEY),
+            FEEDS.named_all(&feeds).locked(RowLock::Keep),
+            FEEDS.named_all(&feeds),
+            POLLS.named_all(&feeds),
+        ]
+    })?;
     let last_given = reads::last_feed_number(writing.look())?;
     let mut known = Vec::with_capacity(polls.len());
     for (feed, poll) in polls {
@@ -196,7 +209,7 @@ fn save_polls(
             Err(error) => return Err(error),
         }
     }
-    let now = writing.now;
+    let now = writing.now()?;
     let tx = writing.change_late();
     let mut table = tx.edit(POLLS)?;
     for (feed, poll) in known {
@@ -218,6 +231,6 @@ fn save_polls(
             table.insert(host.as_str(), &encode_pause(*pause))?;
         }
     }
-    writing.record_clock();
+    writing.record_clock()?;
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::{
     },
     store::{
         Snapshot, StoreError, Witnessed,
-        engine::RowReader,
+        engine::{RowPart, RowReader},
         plan::Held,
         stored::{
             damaged, decode,
@@ -160,6 +160,10 @@ pub(in crate::store) fn ids(
     feed: FeedNo,
     keys: &[KeyHash],
 ) -> Result<Vec<(KeyHash, ItemId)>, StoreError> {
+    source.name(|| {
+        let keys: Vec<_> = keys.iter().map(|key| hash_key(feed, *key)).collect();
+        vec![FEEDS.named(&feed_key(feed)), KEYS.named_all(&keys)]
+    })?;
     record(source, feed)?;
     let bound = source.table(KEYS)?;
     let mut ids = Vec::new();
@@ -208,6 +212,18 @@ pub(in crate::store) fn snapshot(
     feed: FeedNo,
     keys: &[KeyHash],
 ) -> Result<Snapshot, StoreError> {
+    source.name(|| {
+        let key = feed_key(feed);
+        let keys: Vec<_> = keys.iter().map(|key| hash_key(feed, *key)).collect();
+        let ids = KEYS
+            .named_all(&keys)
+            .via(IDS.of_engine(), &key, RowPart::Value);
+        vec![
+            FEEDS.named(&key),
+            WINDOWS.named(&key),
+            ids.via(ITEMS.of_engine(), &key, RowPart::Value),
+        ]
+    })?;
     let record = record(source, feed)?;
     let window = source.table(WINDOWS)?.read(&feed_key(feed), "a window")?;
     let bound = source.table(KEYS)?;
@@ -244,19 +260,28 @@ pub(in crate::store) fn witnessed(
     feed: FeedNo,
     witnesses: &[KeyHash],
 ) -> Result<Witnessed, StoreError> {
+    let key = feed_key(feed);
+    source.name(|| {
+        let keys: Vec<_> = witnesses.iter().map(|key| hash_key(feed, *key)).collect();
+        vec![FEEDS.named(&key), WITNESSES.named_all(&keys)]
+    })?;
     let rev = record(source, feed)?.rev;
     let table = source.table(WITNESSES)?;
     let held = Items::of(source, feed)?;
-    let (mut met, mut items) = (HashSet::new(), Vec::new());
+    let (mut met, mut found, mut items) = (HashSet::new(), Vec::new(), Vec::new());
     for witness in witnesses {
-        let Some(ids) = table.get(&hash_key(feed, *witness))? else {
-            continue;
-        };
-        for id in witnessed_ids(ids.value()) {
-            if met.insert(id) {
-                items.extend(held.item(id)?);
-            }
+        if let Some(ids) = table.get(&hash_key(feed, *witness))? {
+            let ids = witnessed_ids(ids.value()).into_iter();
+            found.extend(ids.filter(|id| met.insert(*id)));
         }
+    }
+    source.name(|| {
+        let ids: Vec<_> = found.iter().map(|id| id_key(feed, *id)).collect();
+        let ids = IDS.named_all(&ids);
+        vec![ids.via(ITEMS.of_engine(), &key, RowPart::Value)]
+    })?;
+    for id in found {
+        items.extend(held.item(id)?);
     }
     Ok(Witnessed { rev, items })
 }

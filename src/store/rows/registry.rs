@@ -26,6 +26,7 @@ pub(super) fn change(
     writing: &mut Writing<'_>,
     changes: &[RegistryChange],
 ) -> Result<(), StoreError> {
+    writing.moves_catalog = true;
     let mut table = writing.change().edit(REGISTRY)?;
     for change in changes {
         match change {

@@ -5,11 +5,14 @@ use super::{
     forgotten::cut_document,
     open_table::{TableEdit as _, TableSource as _},
     reads,
-    tables::{DOCUMENTS, FOUND_FEEDS, feed_key},
+    tables::{DOCUMENTS, FEEDS, FOUND_FEEDS, feed_key},
 };
 use crate::{
     feed::{legacy_document::LegacyDocument, record::FeedNo},
-    store::{FoundFeeds, SiteStore, StoreError, StoreFuture, engine::RowReader},
+    store::{
+        FoundFeeds, SiteStore, StoreError, StoreFuture,
+        engine::{RowLock, RowReader},
+    },
 };
 use std::sync::Arc;
 
@@ -39,12 +42,16 @@ pub(in crate::store) fn keep_document(
     feed: FeedNo,
     document: &LegacyDocument,
 ) -> Result<(), StoreError> {
+    let key = feed_key(feed);
+    writing
+        .look()
+        .name(|| vec![FEEDS.named(&key).locked(RowLock::Change), FEEDS.named(&key)])?;
     let record = reads::record(writing.look(), feed)?;
     let Some(document) = cut_document(writing.look(), &record, document.clone())? else {
         return Ok(());
     };
     let mut documents = writing.change().edit(DOCUMENTS)?;
-    documents.write(&feed_key(feed), &document)
+    documents.write(&key, &document)
 }
 
 /// The document of a feed.

@@ -3,24 +3,26 @@
 
 use super::{
     Engine, Writing,
-    open_table::{TableEdit as _, TableSource as _},
+    open_table::{Table, TableEdit as _, TableSource as _},
     reads::{self, known_feed},
     tables::{
-        FEED_SUBSCRIPTIONS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, feed_key,
-        feed_subscription_key, subscription_key, subscription_of, topic_key,
+        FEED_SUBSCRIPTIONS, FEEDS, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
+        SubscriptionKey, feed_key, feed_subscription_key, subscription_key, subscription_of,
+        topic_key,
     },
 };
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     store::{
         StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions,
-        engine::{RowReader, RowWriter},
+        engine::{NamedRows, RowLock, RowPart, RowReader, RowWriter},
         stored::damaged,
         subscriptions::{
             Acknowledged, Attempts, NewSubscription, Progress, Target, unless_damaged,
         },
     },
 };
+use std::collections::BTreeSet;
 
 impl<E: Engine> Subscriptions for E {
     fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription> {
@@ -153,6 +155,17 @@ pub(in crate::store) fn list(
 ) -> Result<Vec<(Subscription, Progress)>, StoreError> {
     let mut listed = Vec::new();
     while listed.len() < max {
+        source.name(|| match feed {
+            Some(feed) => named_of(feed, after, max - listed.len()),
+            None => {
+                let first = after.map_or([0; 8], |no| subscription_key(SubscriptionNo(no.0 + 1)));
+                [SUBSCRIPTIONS, POSITIONS]
+                    .map(|table| {
+                        table.named_range(&first, &[u8::MAX; 8], false, max - listed.len())
+                    })
+                    .into()
+            }
+        })?;
         let numbers = match feed {
             Some(feed) => numbers_of(source, feed, after, max - listed.len())?,
             None => numbers(source, after, max - listed.len())?,
@@ -177,7 +190,12 @@ pub(in crate::store) fn list(
 
 /// Ends every subscription to a feed, damaged ones included.
 pub(in crate::store) fn end_all(writing: &mut Writing<'_>, feed: FeedNo) -> Result<(), StoreError> {
-    for no in numbers_of(writing.look(), feed, None, usize::MAX)? {
+    let numbers = numbers_of(writing.look(), feed, None, usize::MAX)?;
+    lock_positions(writing, numbers.iter().copied())?;
+    writing
+        .look()
+        .name(|| named_of(feed, None, numbers.len()))?;
+    for no in numbers {
         match end(writing, no) {
             Err(StoreError::Damaged(_)) => {
                 let (tx, key) = (writing.change(), subscription_key(no));
@@ -221,6 +239,18 @@ pub(in crate::store) fn set_back(tx: &dyn RowWriter) -> Result<(), StoreError> {
     }
 }
 
+/// Names the first subscriptions to a feed after a number, and their positions.
+fn named_of(feed: FeedNo, after: Option<SubscriptionNo>, max: usize) -> Vec<NamedRows> {
+    let first = after.map_or(0, |no| no.0.saturating_add(1));
+    let first = feed_subscription_key(feed, SubscriptionNo(first));
+    let last = feed_subscription_key(feed, SubscriptionNo(u64::MAX));
+    let to = |table: Table<SubscriptionKey>| {
+        let numbers = FEED_SUBSCRIPTIONS.named_range(&first, &last, false, max);
+        numbers.via(table.of_engine(), &[], RowPart::KeyFrom(4))
+    };
+    vec![to(SUBSCRIPTIONS), to(POSITIONS)]
+}
+
 fn numbers(
     source: &dyn RowReader,
     after: Option<SubscriptionNo>,
@@ -259,6 +289,7 @@ pub(in crate::store) fn count_active(
     now: Stamp,
     read_max: usize,
 ) -> Result<Option<usize>, StoreError> {
+    source.name(|| named_of(feed, None, read_max.saturating_add(1)))?;
     let numbers = numbers_of(source, feed, None, read_max.saturating_add(1))?;
     if numbers.len() > read_max {
         return Ok(None);
@@ -278,6 +309,18 @@ pub(in crate::store) fn subscribe(
     new: &NewSubscription,
 ) -> Result<Subscription, StoreError> {
     let source = writing.look();
+    let key = topic_key(&new.topic, new.target.address());
+    // Numbers are given one after another, so of two requests for one target the second sees the
+    // subscription of the first.
+    source.name(|| {
+        let feed = feed_key(new.view.feed);
+        vec![
+            FEEDS.named(&feed).locked(RowLock::Keep),
+            META.named(LAST_SUBSCRIPTION_KEY).locked(RowLock::Change),
+            FEEDS.named(&feed),
+            SUBSCRIPTION_KEYS.named(&key),
+        ]
+    })?;
     known_feed(source, new.view.feed)?;
     if let Some(no) = number(source, &new.topic, new.target.address())? {
         return Err(StoreError::Subscribed(no));
@@ -290,7 +333,6 @@ pub(in crate::store) fn subscribe(
     tx.edit(META)?.write(LAST_SUBSCRIPTION_KEY, &no.0)?;
     write(tx, &subscription)?;
     write_progress(tx, no, &Progress::default())?;
-    let key = topic_key(&subscription.topic, subscription.target.address());
     tx.edit(SUBSCRIPTION_KEYS)?
         .insert(&key, &subscription_key(no))?;
     tx.edit(FEED_SUBSCRIPTIONS)?
@@ -306,6 +348,12 @@ pub(in crate::store) fn change(
 ) -> Result<u64, StoreError> {
     let source = writing.look();
     let no = subscription.no;
+    source.name(|| {
+        let feed = feed_key(subscription.feed());
+        let mut named = locked(no);
+        named.extend([FEEDS.named(&feed).locked(RowLock::Keep), FEEDS.named(&feed)]);
+        named
+    })?;
     let stored = terms(source, no)?.ok_or(StoreError::UnknownSubscription(no))?;
     known_feed(source, subscription.feed())?;
     let changed = subscription.replacing(&stored)?;
@@ -325,6 +373,7 @@ pub(in crate::store) fn end(
     writing: &mut Writing<'_>,
     no: SubscriptionNo,
 ) -> Result<bool, StoreError> {
+    writing.look().name(|| locked(no))?;
     let Some(stored) = terms(writing.look(), no)? else {
         return Ok(false);
     };
@@ -343,6 +392,11 @@ pub(in crate::store) fn acknowledge(
     writing: &mut Writing<'_>,
     acknowledged: &[Acknowledged],
 ) -> Result<Vec<bool>, StoreError> {
+    let numbers = acknowledged.iter();
+    lock_positions(
+        writing,
+        numbers.map(|acknowledged| acknowledged.subscription),
+    )?;
     let mut moved = Vec::with_capacity(acknowledged.len());
     for acknowledged in acknowledged {
         let no = acknowledged.subscription;
@@ -363,6 +417,7 @@ pub(in crate::store) fn save_attempts(
     writing: &mut Writing<'_>,
     attempts: &[(SubscriptionNo, Attempts)],
 ) -> Result<(), StoreError> {
+    lock_positions(writing, attempts.iter().map(|(no, _)| *no))?;
     for (no, attempts) in attempts {
         if let Some(mut progress) = progress(writing.look(), *no)? {
             progress.attempts = attempts.clone();
@@ -370,6 +425,29 @@ pub(in crate::store) fn save_attempts(
         }
     }
     Ok(())
+}
+
+/// Locks a subscription, and names it.
+fn locked(no: SubscriptionNo) -> Vec<NamedRows> {
+    let key = subscription_key(no);
+    vec![
+        SUBSCRIPTIONS.named(&key).locked(RowLock::Change),
+        SUBSCRIPTIONS.named(&key),
+    ]
+}
+
+/// Locks positions that are to be changed, and names them.
+fn lock_positions(
+    writing: &Writing<'_>,
+    numbers: impl Iterator<Item = SubscriptionNo>,
+) -> Result<(), StoreError> {
+    writing.look().name(|| {
+        let keys: BTreeSet<_> = numbers.map(subscription_key).collect();
+        vec![
+            POSITIONS.named_all(&keys).locked(RowLock::Change),
+            POSITIONS.named_all(&keys),
+        ]
+    })
 }
 
 fn number(

@@ -57,7 +57,7 @@ pub(in crate::store) const META: Table<str> = Table::new("meta");
 /// Name to feed.
 pub(in crate::store) const FEED_NAMES: Table<str> = Table::new("feed_names");
 /// `FeedRecord`.
-pub(in crate::store) const FEEDS: Table<FeedKey> = Table::new("feeds");
+pub(in crate::store) const FEEDS: Table<FeedKey> = Table::new("feeds").announced();
 /// (feed, T) to the item: clustered, so that a page is one range.
 pub(in crate::store) const ITEMS: Table<StampKey> = Table::new("items");
 /// (feed, id) to T.

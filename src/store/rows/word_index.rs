@@ -14,6 +14,8 @@ use super::{
         segment_of, stamp_key, stamp_of, stamp_value, term_key, term_of,
     },
 };
+#[cfg(feature = "postgres")]
+use crate::feed::record::FeedRecord;
 use crate::{
     feed::{
         filter::index_terms::{IndexClause, IndexTerm, index_terms},
@@ -48,6 +50,9 @@ const SEGMENTS_BEHIND: u64 = 4;
 /// Items behind the last segment up to which the index is used: more are only there while it is
 /// caught up with.
 const TAIL_ITEMS_MAX: u64 = 4 * SEGMENT_ITEMS;
+
+/// Segments of which lists are named at once.
+const NAMED_SEGMENTS: usize = 64;
 
 /// List of the items that have too many terms, by their first T: every search looks at them.
 const EVERY_SEARCH: IndexTerm = IndexTerm(0);
@@ -155,6 +160,17 @@ pub(in crate::store) fn take_in(
         open.items = feed.items.total;
         open.bytes = feed.items.bytes.unwrap_or_default();
     }
+    fill_all(tx, no, at, open, segments_max)
+}
+
+/// Fills the open segment and those behind it, as long as there are items for them.
+fn fill_all(
+    tx: &dyn RowWriter,
+    no: FeedNo,
+    mut at: u32,
+    mut open: Segment,
+    segments_max: u64,
+) -> Result<(), StoreError> {
     for _ in 0..segments_max {
         if !open.is_full() {
             break;
@@ -188,6 +204,23 @@ pub(in crate::store) fn take_in(
     tx.edit(SEGMENTS)?
         .insert(&segment_key(no, at), &open.row())?;
     Ok(())
+}
+
+/// Indexes a feed that was written by another kind of store, if it is long.
+#[cfg(feature = "postgres")]
+pub(in crate::store) fn index_moved(
+    tx: &dyn RowWriter,
+    feed: &FeedRecord,
+) -> Result<(), StoreError> {
+    if feed.items.total < SEGMENT_ITEMS {
+        return Ok(());
+    }
+    let open = Segment {
+        items: feed.items.total,
+        bytes: feed.items.bytes.unwrap_or_default(),
+        ..Segment::default()
+    };
+    fill_all(tx, feed.no, 0, open, u64::MAX)
 }
 
 fn last_segment(tx: &dyn RowWriter, feed: FeedNo) -> Result<Option<(u32, Segment)>, StoreError> {
@@ -267,6 +300,7 @@ fn leave_out(tx: &dyn RowWriter, feed: FeedNo, created: Stamp) -> Result<(), Sto
 
 /// The index of a feed in a snapshot.
 pub(in crate::store) struct WordIndex<'s> {
+    snapshot: &'s dyn RowReader,
     feed: FeedNo,
     segments: Vec<(u32, Segment)>,
     /// The T behind which no segment reaches.
@@ -292,6 +326,7 @@ impl<'s> WordIndex<'s> {
             return Ok(None);
         }
         Ok(Some(Self {
+            snapshot,
             feed,
             segments,
             end: open.after,
@@ -299,6 +334,32 @@ impl<'s> WordIndex<'s> {
             created: snapshot.table(CREATED)?,
             items: snapshot.table(ITEMS)?,
         }))
+    }
+
+    /// Names the lists of the terms of clauses in the first segments that are asked.
+    pub(in crate::store) fn name(
+        &self,
+        clauses: &[IndexClause],
+        reverse: bool,
+    ) -> Result<(), StoreError> {
+        self.snapshot.name(|| {
+            let always = [EVERY_SEARCH, CHANGED];
+            let terms = clauses.iter().flatten().chain(&always);
+            let terms: Vec<_> = terms.copied().collect();
+            let mut segments: Vec<u32> = self.segments.iter().map(|(no, _)| *no).collect();
+            if reverse {
+                segments.reverse();
+            }
+            let segments = segments.into_iter().take(NAMED_SEGMENTS);
+            let lists = segments.flat_map(|no| {
+                let lists = terms.iter().map(move |term| {
+                    let first = term_key(self.feed, no, IndexTerm(0));
+                    TERMS.named_range(&first, &term_key(self.feed, no, *term), true, 1)
+                });
+                lists.collect::<Vec<_>>()
+            });
+            lists.collect()
+        })
     }
 
     /// The T behind which no segment reaches.
@@ -331,7 +392,12 @@ impl<'s> WordIndex<'s> {
         } else {
             Vec::new()
         };
-        for created in self.created_in(no, clauses)? {
+        let created = self.created_in(no, clauses)?;
+        self.snapshot.name(|| {
+            let keys = created.iter().map(|created| stamp_key(self.feed, *created));
+            vec![CREATED.named_all(&keys.collect::<Vec<_>>())]
+        })?;
+        for created in created {
             let t = self.t_of(created)?;
             stamps.extend(t.filter(|t| segment.after < *t && *t <= segment.through));
         }

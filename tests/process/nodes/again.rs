@@ -21,7 +21,7 @@ impl World {
     async fn subscribe_again(&self) {
         let topic = self.blogs.names().next().unwrap();
         let callback = self.subscriber.callback(FEED);
-        let rows = || self.cluster.ask("SELECT count(*) FROM subscriptions");
+        let rows = || self.cluster.ask("SELECT count(*) FROM rows_subs");
         let before: u32 = rows().parse().unwrap();
         for node in &self.cluster.nodes {
             node.reader.subscribe(topic, &callback).await;
@@ -61,7 +61,10 @@ impl World {
     async fn poll_again(&self) {
         let name = self.blogs.names().next().unwrap();
         let last = || {
-            let last = format!("SELECT last_t FROM feeds WHERE name = '{name}'");
+            let last = format!(
+                "SELECT max(encode(key, 'hex')) FROM rows_items WHERE substring(key FOR 4) = \
+                 (SELECT value FROM rows_feed_names WHERE key = convert_to('{name}', 'UTF8'))"
+            );
             self.cluster.ask(&last)
         };
         let before = last();

@@ -247,7 +247,7 @@ async fn no_move_is_lost_while_an_older_transaction_is_open() {
     let held = database.clone();
     let holding = thread::spawn(move || {
         let sql = "BEGIN ISOLATION LEVEL READ COMMITTED; \
-                   SELECT no FROM feeds WHERE name = 'slow' FOR UPDATE; SELECT pg_sleep(1); COMMIT";
+                   SELECT key FROM rows_feeds ORDER BY key LIMIT 1 FOR UPDATE; SELECT pg_sleep(1); COMMIT";
         try_execute(&held, sql)
     });
     thread::sleep(Duration::from_millis(200));

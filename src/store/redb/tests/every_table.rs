@@ -271,6 +271,25 @@ async fn every_table_in_every_form_goes_to_a_database_and_back() {
     }
 }
 
+/// Tables with columns of their own become tables of rows, and nothing that they held changes.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn a_database_of_before_there_were_rows_answers_the_same() {
+    use crate::store::conformance::postgres_server::{self, execute, fresh_database};
+
+    let (_folder, path) = full_store().await;
+    let store = reopen(&path).unwrap();
+    let (expected, subscribers) = (answers(&store).await, subscriptions(&store).await);
+    let database = fresh_database();
+    execute(&database, include_str!("../../postgres/tests/schema_4.sql"));
+    for _ in 0..2 {
+        let store = postgres_server::open(&database, clock()).unwrap();
+        assert_eq!(answers(&store).await, expected);
+        assert_eq!(subscriptions(&store).await, subscribers);
+        store.close().await.unwrap();
+    }
+}
+
 /// A way in which a row is damaged.
 #[derive(Clone, Copy, Debug)]
 enum Spoilt {

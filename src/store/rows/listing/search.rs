@@ -37,6 +37,9 @@ const WALKED_PER_READ: u64 = if cfg!(test) { 1 } else { 32 };
 /// limits the walk as well.
 const WALK_STRIDE: usize = 256;
 
+/// Items that may meet a filter and are named at once.
+const NAMED_AT_ONCE: usize = 64;
+
 /// A search in a feed.
 pub(super) struct Search<'a> {
     pub(super) listing: &'a RowListing<'a>,
@@ -60,6 +63,7 @@ impl<'a> Search<'a> {
             }
             _ => listing.by_t((behind(range.0, end), range.1), reverse)?,
         };
+        index.name(&query.clauses, reverse)?;
         let (first, last) = paging::whole_moments(range);
         let segments = index.segments().iter().copied();
         let segments: Vec<_> = segments
@@ -151,6 +155,7 @@ impl<'a> Search<'a> {
             query,
         } = self;
         let IndexQuery { range, reverse, .. } = query;
+        index.name(&query.clauses, reverse)?;
         let mut likely = behind_index(listing, &index)?;
         for (no, _) in index.segments() {
             likely.extend(index.created_in(*no, &query.clauses)?);
@@ -175,6 +180,7 @@ impl<'a> Search<'a> {
             return Ok(Some(Box::new(rows.map(|row| listing.published_row(row)))));
         }
         let mut dates = BTreeSet::new();
+        listing.name_created(likely.iter().copied())?;
         for created in &likely {
             let Some(t) = index.t_of(*created)? else {
                 continue;
@@ -223,15 +229,30 @@ fn rows_at<'a>(
     range: (Bound<ListingPlace>, Bound<ListingPlace>),
     reverse: bool,
 ) -> ListingRows<'a, RowListing<'a>> {
-    let rows = directed(stamps.into_iter(), reverse).filter_map(move |t| {
-        let place = ListingPlace::at(t);
-        if !range.contains(&place) {
-            return None;
+    let stamps = stamps.into_iter();
+    let stamps = stamps.filter(|t| range.contains(&ListingPlace::at(*t)));
+    let mut stamps: Vec<Stamp> = stamps.collect();
+    // The next ones stand at the end.
+    if !reverse {
+        stamps.reverse();
+    }
+    let mut named = 0;
+    Box::new(iter::from_fn(move || {
+        loop {
+            if named == 0 {
+                let next = stamps.iter().rev().take(NAMED_AT_ONCE);
+                named = next.len();
+                if let Err(error) = listing.name_items(next.copied()) {
+                    return Some(Err(error));
+                }
+            }
+            let t = stamps.pop()?;
+            named -= 1;
+            if let Some(row) = listing.at(t).transpose() {
+                return Some(row.map(|row| (ListingPlace::at(t), row)));
+            }
         }
-        let row = listing.at(t).transpose()?;
-        Some(row.map(|row| (place, row)))
-    });
-    Box::new(rows)
+    }))
 }
 
 /// The later of two beginnings: that of a range, or right behind a place.
