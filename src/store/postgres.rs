@@ -11,17 +11,17 @@ use super::{
     settings::WakeMode,
 };
 use crate::{clock::Clock, locks::lock};
-use connections::{CONNECTIONS_MAX, Connections};
 pub use database::DatabaseTime;
 use database::{Database, DatabaseWriting};
-use fault::DatabaseFault;
-use node_keeper::NodeKeeper;
 use node_seat::{KnownHead, NodeSeat};
-pub(super) use row_moves::DatabaseEnd;
-use row_tables::RowTables;
-use serving_lock::ServingLockKind;
-use session::DatabaseSession;
-use statement::SqlStatement;
+use nodes::{
+    keeper::NodeKeeper,
+    serving_epoch,
+    serving_lock::{self, ServingLockKind},
+    surroundings, wake_ups,
+};
+pub(super) use rows::moves::DatabaseEnd;
+use rows::{generations, moves, schema, tables::RowTables};
 use std::{
     path::Path,
     sync::{Arc, Mutex, atomic::Ordering, mpsc::sync_channel},
@@ -33,54 +33,23 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
+use wire::{
+    address,
+    connections::{CONNECTIONS_MAX, Connections},
+    fault::DatabaseFault,
+    session::DatabaseSession,
+    statement::SqlStatement,
+};
 
-mod fault;
-
-mod address;
-
-mod tls;
-
-mod connections;
-
-mod statement;
-
-mod prepared;
-
-mod session;
-
-mod database;
-
-mod serving_lock;
-
-mod serving_epoch;
-
-mod node_keeper;
+mod wire;
 
 mod node_seat;
 
-mod vacancy;
+mod database;
 
-mod sweep;
+mod rows;
 
-mod wake_ups;
-
-mod questions;
-
-mod roster;
-
-mod kept_connection;
-
-mod schema;
-
-mod row_tables;
-
-mod generations;
-
-mod sealed;
-
-mod surroundings;
-
-mod row_moves;
+mod nodes;
 
 #[cfg(test)]
 mod tests;
@@ -123,7 +92,7 @@ impl Postgres {
         clock: Arc<dyn Clock>,
         time: DatabaseTime,
     ) -> Result<Self, StoreError> {
-        Self::open_where(url, clock, time, row_moves::refuse_copied)
+        Self::open_where(url, clock, time, moves::refuse_copied)
     }
 
     /// The same of a database that may have gone on elsewhere.
@@ -175,7 +144,7 @@ impl Postgres {
         let seat = Arc::new(seat);
         let (runtime, database) = connected(url, clock, time, Some(Arc::clone(&seat)))?;
         migrate(&database)?;
-        database.read(row_moves::refuse_copied)?;
+        database.read(moves::refuse_copied)?;
         let keeper = NodeKeeper::begin(Arc::clone(&database), Arc::clone(&seat), engine);
         let keeper = runtime.block_on(keeper)?;
         runtime.spawn(wake_ups::tell(Arc::clone(&database), seat));
@@ -312,7 +281,7 @@ pub(super) async fn execute_in(url: &DatabaseUrl, sql: &str) -> Result<(), Store
         .await?
         .batch_execute(sql)
         .await;
-    done.map_err(|error| fault::statement_error(&error))
+    done.map_err(|error| wire::fault::statement_error(&error))
 }
 
 /// A runtime with a database that nothing was asked of yet.
@@ -465,7 +434,7 @@ impl Engine for Postgres {
             for (_, feed) in tables.take_announced() {
                 // A record that is damaged is told by whoever serves the feed.
                 if let Ok((feed, head)) = KnownHead::of_row(&feed) {
-                    database.session.note_feed(feed, head);
+                    database.note_feed(feed, head);
                 }
             }
             Ok(answer)

@@ -2,12 +2,14 @@
 //! not seen. Not what is done in them.
 
 use super::{
-    connections::{CONNECTIONS_MAX, Connections, TakenConnection},
-    fault::{DatabaseFault, fault_of, is_full_disk, statement_error, words},
-    kept_connection::{LOOK_MAX, transact},
     node_seat::{KnownHead, MovedInCommit, NodeSeat, WakeUp},
-    session::DatabaseSession,
-    statement::{SqlStatement, column, stamp_at},
+    wire::{
+        connections::{CONNECTIONS_MAX, Connections, TakenConnection},
+        fault::{DatabaseFault, fault_of, is_full_disk, statement_error, words},
+        kept_connection::{LOOK_MAX, transact},
+        session::DatabaseSession,
+        statement::{SqlStatement, column, stamp_at},
+    },
 };
 use crate::{
     clock::Clock,
@@ -22,7 +24,7 @@ use crate::{
     },
 };
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
@@ -348,6 +350,7 @@ impl Database {
             epoch,
             last_committed,
             records_clock: Cell::new(false),
+            moved_feeds: RefCell::default(),
             moves_catalog: Cell::new(false),
             moves_accounts: Cell::new(false),
             moves_sealed: Cell::new(false),
@@ -700,6 +703,7 @@ pub(super) struct DatabaseWriting<'s> {
     /// A transaction that was committed before it began.
     last_committed: u64,
     records_clock: Cell<bool>,
+    moved_feeds: RefCell<Vec<(FeedNo, KnownHead)>>,
     moves_catalog: Cell<bool>,
     moves_accounts: Cell<bool>,
     moves_sealed: Cell<bool>,
@@ -740,6 +744,11 @@ impl DatabaseWriting<'_> {
         self.records_clock.set(true);
     }
 
+    /// Notes that it writes a feed.
+    pub(super) fn note_feed(&self, feed: FeedNo, head: KnownHead) {
+        self.moved_feeds.borrow_mut().push((feed, head));
+    }
+
     /// Remembers that feeds, parts, groups or entries of the registry were added, changed or removed.
     pub(super) fn move_catalog(&self) {
         self.moves_catalog.set(true);
@@ -758,7 +767,7 @@ impl DatabaseWriting<'_> {
     /// The feeds and lists that it moves.
     fn moved(&self) -> Result<MovedInCommit, StoreError> {
         Ok(MovedInCommit {
-            feeds: self.session.take_moved(),
+            feeds: self.moved_feeds.take(),
             is_wide: self.moves_catalog.get()
                 || self.moves_accounts.get()
                 || self.moves_sealed.get(),

@@ -2,10 +2,11 @@
 //! that is somebody else's or goes away. Each test that cuts connections has a server of its own.
 
 use super::{
-    Connections, DatabaseTime, Postgres, address,
+    Connections, DatabaseTime, Postgres,
     database::{Outcome, SERVER},
     node_seat::KnownHead,
-    schema,
+    rows::schema,
+    wire::address,
 };
 use crate::{
     clock::{Clock as _, Manual},

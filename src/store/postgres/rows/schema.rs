@@ -1,7 +1,7 @@
 //! The tables in the database, and the migrations that make them; not what is in their values.
 
-use super::{
-    row_tables::RowTables,
+use super::tables::RowTables;
+use crate::store::postgres::wire::{
     session::DatabaseSession,
     statement::{SqlStatement, column, number_at},
 };
@@ -20,7 +20,7 @@ use crate::store::{
 
 /// The migrations, the first one first. One that was released is never changed. One that does more
 /// than add raises `oldest_schema` to its own number, so that no older everfeed runs beside.
-pub(super) const MIGRATIONS: [&str; 5] = [
+pub(in crate::store::postgres) const MIGRATIONS: [&str; 5] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
@@ -29,13 +29,13 @@ pub(super) const MIGRATIONS: [&str; 5] = [
 ];
 
 /// The number of the schema that this everfeed reads and writes.
-pub(super) const SCHEMA: i64 = MIGRATIONS.len() as i64;
+pub(in crate::store::postgres) const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
 /// First half of the keys of our advisory locks; the second is the schema of the tables.
 const MIGRATION_LOCK: i32 = 0x6566_0001;
 
 /// The same for the processes that serve the store: one alone, or several together.
-pub(super) const SERVING_LOCK: i32 = 0x6566_0002;
+pub(in crate::store::postgres) const SERVING_LOCK: i32 = 0x6566_0002;
 
 /// Tables by which a database of ours is told from one of somebody else: with columns of their own up
 /// to schema 4, with rows since.
@@ -58,7 +58,7 @@ const LAST_NUMBERS: [(&str, &str); 4] = [
 // Decides: Which database is a store of this everfeed?
 /// Makes the tables, or brings those of an older everfeed up to date, in one transaction. Of several
 /// processes one does it. Refuses tables of a newer everfeed, and of anybody else.
-pub(super) fn migrate(session: &DatabaseSession) -> Result<(), StoreError> {
+pub(in crate::store::postgres) fn migrate(session: &DatabaseSession) -> Result<(), StoreError> {
     let locked =
         SqlStatement::new("SELECT pg_advisory_xact_lock($1, hashtext(current_schema()::text))");
     session.expect_long();
@@ -149,7 +149,7 @@ fn move_numbers(session: &DatabaseSession) -> Result<(), StoreError> {
 const FEEDS_AT_ONCE: usize = 200;
 
 /// Counts the rows of long feeds, and indexes their words.
-pub(super) fn count_feeds(session: &DatabaseSession) -> Result<(), StoreError> {
+pub(in crate::store::postgres) fn count_feeds(session: &DatabaseSession) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let tables = RowTables::of(session);
@@ -168,7 +168,7 @@ pub(super) fn count_feeds(session: &DatabaseSession) -> Result<(), StoreError> {
 
 /// The number of the schema of the tables that are there; 0 where there are none. Refuses tables of
 /// a newer everfeed, and of anybody else.
-pub(super) fn held(session: &DatabaseSession) -> Result<i64, StoreError> {
+pub(in crate::store::postgres) fn held(session: &DatabaseSession) -> Result<i64, StoreError> {
     let found = SqlStatement::new(
         "SELECT current_schema()::text, count(*) FILTER (WHERE relname = 'meta'), \
          count(*) FILTER (WHERE relname = ANY($1)), count(*) FILTER (WHERE relname = ANY($2)) \
@@ -204,7 +204,7 @@ pub(super) fn held(session: &DatabaseSession) -> Result<i64, StoreError> {
 
 /// Refuses to go on with tables that a newer everfeed has changed since the start, where it is not
 /// one beside which this one may run.
-pub(super) fn check_oldest(oldest: i64) -> Result<(), StoreError> {
+pub(in crate::store::postgres) fn check_oldest(oldest: i64) -> Result<(), StoreError> {
     if oldest <= SCHEMA {
         return Ok(());
     }
@@ -221,7 +221,7 @@ fn oldest(session: &DatabaseSession) -> Result<i64, StoreError> {
 }
 
 /// Asks for that number.
-pub(super) fn oldest_asked() -> SqlStatement {
+pub(in crate::store::postgres) fn oldest_asked() -> SqlStatement {
     SqlStatement::new("SELECT number FROM meta WHERE name = 'oldest_schema'")
 }
 

@@ -13,7 +13,7 @@ const CHANGED: &str = "the tables of the database were changed";
 
 /// Consequence of a failure for what was being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DatabaseFault {
+pub(in crate::store::postgres) enum DatabaseFault {
     /// The connection is gone, or leads to a server that takes no changes.
     Lost,
     /// The transaction met another one; done again it may succeed.
@@ -28,7 +28,7 @@ pub(super) enum DatabaseFault {
 
 // Decides: What follows from an error of the database?
 /// The consequence of an error.
-pub(super) fn fault_of(error: &tokio_postgres::Error) -> DatabaseFault {
+pub(in crate::store::postgres) fn fault_of(error: &tokio_postgres::Error) -> DatabaseFault {
     let Some(code) = error.code() else {
         let is_io = error
             .source()
@@ -73,7 +73,7 @@ pub(super) fn fault_of(error: &tokio_postgres::Error) -> DatabaseFault {
 }
 
 /// The words of an error: its own, and those of its causes. They name no data.
-pub(super) fn words(error: &tokio_postgres::Error) -> String {
+pub(in crate::store::postgres) fn words(error: &tokio_postgres::Error) -> String {
     if let Some(told) = error.as_db_error() {
         return format!("{} (SQLSTATE {})", told.message(), told.code().code());
     }
@@ -90,7 +90,7 @@ pub(super) fn words(error: &tokio_postgres::Error) -> String {
 }
 
 /// The words for a connection that could not be made, with what to do.
-pub(super) fn connection_words(error: &tokio_postgres::Error) -> String {
+pub(in crate::store::postgres) fn connection_words(error: &tokio_postgres::Error) -> String {
     let told = words(error);
     let remedy = match error.code() {
         Some(code) if *code == SqlState::INVALID_PASSWORD => {
@@ -122,22 +122,22 @@ pub(super) fn connection_words(error: &tokio_postgres::Error) -> String {
 }
 
 /// True for the cause of an outage in which the database can be read.
-pub(super) fn is_full_disk(cause: &str) -> bool {
+pub(in crate::store::postgres) fn is_full_disk(cause: &str) -> bool {
     cause.starts_with(DISK_FULL)
 }
 
 /// True for the error of a database without room on its disk.
-pub(super) fn is_of_full_disk(error: &StoreError) -> bool {
+pub(in crate::store::postgres) fn is_of_full_disk(error: &StoreError) -> bool {
     matches!(error, StoreError::Away(why) if is_full_disk(why))
 }
 
 /// True for the error of tables that this everfeed does not know.
-pub(super) fn are_changed_tables(error: &StoreError) -> bool {
+pub(in crate::store::postgres) fn are_changed_tables(error: &StoreError) -> bool {
     matches!(error, StoreError::Away(why) if why.starts_with(CHANGED))
 }
 
 /// The error of a statement, for the caller of the store.
-pub(super) fn statement_error(error: &tokio_postgres::Error) -> StoreError {
+pub(in crate::store::postgres) fn statement_error(error: &tokio_postgres::Error) -> StoreError {
     let mut told = words(error);
     if error.code() == Some(&SqlState::DISK_FULL) {
         told = format!("{DISK_FULL}: {told}");

@@ -17,20 +17,20 @@ use tokio_postgres::{
 };
 
 /// A statement.
-pub(super) struct SqlStatement {
-    pub(super) sql: Cow<'static, str>,
-    pub(super) params: Vec<SqlParam>,
+pub(in crate::store::postgres) struct SqlStatement {
+    pub(in crate::store::postgres) sql: Cow<'static, str>,
+    pub(in crate::store::postgres) params: Vec<SqlParam>,
 }
 
 /// A parameter of a statement.
-pub(super) struct SqlParam {
-    pub(super) value: Box<dyn ToSql + Sync + Send>,
-    pub(super) kind: Type,
+pub(in crate::store::postgres) struct SqlParam {
+    pub(in crate::store::postgres) value: Box<dyn ToSql + Sync + Send>,
+    pub(in crate::store::postgres) kind: Type,
 }
 
 impl SqlStatement {
     /// A statement without parameters.
-    pub(super) fn new(sql: impl Into<Cow<'static, str>>) -> Self {
+    pub(in crate::store::postgres) fn new(sql: impl Into<Cow<'static, str>>) -> Self {
         Self {
             sql: sql.into(),
             params: Vec::new(),
@@ -39,13 +39,13 @@ impl SqlStatement {
 
     /// The same with another parameter behind those that it has.
     #[must_use]
-    pub(super) fn with(mut self, param: impl Into<SqlParam>) -> Self {
+    pub(in crate::store::postgres) fn with(mut self, param: impl Into<SqlParam>) -> Self {
         self.params.push(param.into());
         self
     }
 
     /// The values of its parameters, in order.
-    pub(super) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
+    pub(in crate::store::postgres) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
         let values = self.params.iter();
         values
             .map(|param| &*param.value as &(dyn ToSql + Sync))
@@ -63,17 +63,17 @@ impl SqlParam {
 }
 
 /// A stamp in a column. Those that no date reaches are the last that a column holds.
-pub(super) fn stamp_column(stamp: Stamp) -> i64 {
+pub(in crate::store::postgres) fn stamp_column(stamp: Stamp) -> i64 {
     i64::try_from(stamp.micros()).unwrap_or(i64::MAX)
 }
 
 /// A number in a column.
-pub(super) fn number_column(number: u64) -> i64 {
+pub(in crate::store::postgres) fn number_column(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// A number of a feed in a column.
-pub(super) const fn feed_column(feed: FeedNo) -> i32 {
+pub(in crate::store::postgres) const fn feed_column(feed: FeedNo) -> i32 {
     feed.0.cast_signed()
 }
 
@@ -215,7 +215,10 @@ impl From<Vec<Option<String>>> for SqlParam {
 }
 
 /// A column of a row.
-pub(super) fn column<'r, T: FromSql<'r>>(row: &'r Row, at: usize) -> Result<T, StoreError> {
+pub(in crate::store::postgres) fn column<'r, T: FromSql<'r>>(
+    row: &'r Row,
+    at: usize,
+) -> Result<T, StoreError> {
     row.try_get(at).map_err(|error| {
         StoreError::Damaged(format!(
             "a row of the database has another form than it should: {error}"
@@ -224,12 +227,12 @@ pub(super) fn column<'r, T: FromSql<'r>>(row: &'r Row, at: usize) -> Result<T, S
 }
 
 /// A stamp in a column.
-pub(super) fn stamp_at(row: &Row, at: usize) -> Result<Stamp, StoreError> {
+pub(in crate::store::postgres) fn stamp_at(row: &Row, at: usize) -> Result<Stamp, StoreError> {
     Ok(Stamp::from_micros(number_at(row, at)?))
 }
 
 /// A number in a column.
-pub(super) fn number_at(row: &Row, at: usize) -> Result<u64, StoreError> {
+pub(in crate::store::postgres) fn number_at(row: &Row, at: usize) -> Result<u64, StoreError> {
     let number: i64 = column(row, at)?;
     Ok(u64::try_from(number).unwrap_or(0))
 }

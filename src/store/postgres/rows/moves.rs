@@ -1,14 +1,14 @@
 //! A database as the source or the target of a copy from or to a file: its rows in batches, and the
 //! notes by which only one of both is served. Not the file.
 
-use super::{
+use super::{generations, named::table_name, schema, tables::RowTables};
+use crate::store::postgres::{
     Postgres,
     database::DatabaseTime,
-    generations,
-    row_tables::{RowTables, name_of},
-    schema,
-    session::DatabaseSession,
-    statement::{SqlStatement, column},
+    wire::{
+        session::DatabaseSession,
+        statement::{SqlStatement, column},
+    },
 };
 use crate::{
     clock::Clock,
@@ -35,7 +35,9 @@ const LEFT: &str = "copied_to";
 const UNFINISHED: &str = "copied_from";
 
 /// Refuses a database that went on elsewhere, and a copy that is not finished.
-pub(super) fn refuse_copied(session: &DatabaseSession) -> Result<(), StoreError> {
+pub(in crate::store::postgres) fn refuse_copied(
+    session: &DatabaseSession,
+) -> Result<(), StoreError> {
     if let Some(MoveNote { place, .. }) = note(session, LEFT)? {
         return Err(StoreError::Schema(format!(
             "the store in the database went on in {place}, and is not served any more: two hubs would push"
@@ -139,7 +141,7 @@ impl DatabaseEnd {
         self.held.database.write(|writing| {
             writing.session.expect_long();
             let tables = TABLES.iter().filter(|table| table.name != META.name());
-            let tables: Vec<String> = tables.map(|table| name_of(*table)).collect();
+            let tables: Vec<String> = tables.map(|table| table_name(*table)).collect();
             let sql = format!("TRUNCATE {}", tables.join(", "));
             writing.session.change(SqlStatement::new(sql));
             Ok(())

@@ -1,12 +1,14 @@
 //! The processes on a database as they tell of themselves, and what all of them have to agree on;
 //! not which of them works.
 
-use super::{
+use crate::store::postgres::{
     database::{Database, DatabaseWriting},
-    kept_connection::{KeptConnection, NOTING},
     node_seat::NodeSeat,
-    session::DatabaseSession,
-    statement::{SqlStatement, column, number_at},
+    wire::{
+        kept_connection::{KeptConnection, NOTING},
+        session::DatabaseSession,
+        statement::{SqlStatement, column, number_at},
+    },
 };
 use crate::{
     feed::record::FeedNo,
@@ -18,7 +20,8 @@ use tokio::time::sleep;
 use tokio_postgres::Row;
 
 /// Time between two signs of life.
-pub(super) const SIGN_EVERY: Duration = Duration::from_secs(if cfg!(test) { 0 } else { 2 });
+pub(in crate::store::postgres) const SIGN_EVERY: Duration =
+    Duration::from_secs(if cfg!(test) { 0 } else { 2 });
 
 /// Time in which a living process gives one, as seen by the monotonic clock of another.
 const SIGN_MAX: Duration = Duration::from_millis(if cfg!(test) { 1_500 } else { 5_000 });
@@ -27,7 +30,7 @@ const SIGN_MAX: Duration = Duration::from_millis(if cfg!(test) { 1_500 } else { 
 const LOOKS: u32 = 3;
 
 /// Gives a sign of life. It is written anew where the database has forgotten it.
-pub(super) fn sign(seat: &NodeSeat, face: &NodeFace) -> SqlStatement {
+pub(in crate::store::postgres) fn sign(seat: &NodeSeat, face: &NodeFace) -> SqlStatement {
     let sql = "INSERT INTO nodes (id, name, version, public_url, prefix, heard, works, differences) \
                VALUES ($1, $2, $3, $4, $5, clock_timestamp(), $6 <> 0, nullif($7, '')) \
                ON CONFLICT (id) DO UPDATE SET heard = clock_timestamp(), works = excluded.works, \
@@ -46,7 +49,7 @@ pub(super) fn sign(seat: &NodeSeat, face: &NodeFace) -> SqlStatement {
 }
 
 /// Takes the sign of this process out, and of those that are silent for a day.
-pub(super) fn gone(seat: &NodeSeat) -> SqlStatement {
+pub(in crate::store::postgres) fn gone(seat: &NodeSeat) -> SqlStatement {
     let sql = "DELETE FROM nodes WHERE id = $1 OR heard < clock_timestamp() - interval '1 day'";
     SqlStatement::new(sql).with(seat.id)
 }
@@ -55,7 +58,7 @@ pub(super) fn gone(seat: &NodeSeat) -> SqlStatement {
 /// Tells the others who this one is. One that is there and disagrees is given time for a sign of
 /// life: no clock tells whether it lives. The root of the URLs that consumers see stays in the
 /// database when all are gone, and only one that names it as a former one takes its place.
-pub(super) async fn introduce(
+pub(in crate::store::postgres) async fn introduce(
     database: &Database,
     seat: &NodeSeat,
     face: &NodeFace,
@@ -125,7 +128,9 @@ async fn take_root(
 
 /// The feeds that the process that works does not serve; `None` where it is of a version that does not
 /// tell them, or has not told them yet.
-pub(super) fn withdrawn(session: &DatabaseSession) -> Result<Option<Vec<FeedNo>>, StoreError> {
+pub(in crate::store::postgres) fn withdrawn(
+    session: &DatabaseSession,
+) -> Result<Option<Vec<FeedNo>>, StoreError> {
     let sql = "SELECT value FROM meta WHERE name = 'withdrawn' AND value IS NOT NULL \
                AND number = (SELECT number FROM meta WHERE name = 'epoch')";
     let Some(row) = session.row(SqlStatement::new(sql))? else {
@@ -138,7 +143,10 @@ pub(super) fn withdrawn(session: &DatabaseSession) -> Result<Option<Vec<FeedNo>>
 }
 
 /// Writes them, and has the others read the feeds again.
-pub(super) fn put_withdrawn(writing: &DatabaseWriting<'_>, withdrawn: &[FeedNo]) {
+pub(in crate::store::postgres) fn put_withdrawn(
+    writing: &DatabaseWriting<'_>,
+    withdrawn: &[FeedNo],
+) {
     let value: Vec<u8> = withdrawn.iter().flat_map(|no| no.0.to_be_bytes()).collect();
     let sql = "UPDATE meta SET value = $1, number = (SELECT number FROM meta WHERE name = 'epoch') \
                WHERE name = 'withdrawn'";
@@ -170,7 +178,7 @@ fn disagreement(face: &NodeFace, row: &Row) -> Result<StoreError, StoreError> {
 }
 
 /// Tells of all processes.
-pub(super) async fn status(
+pub(in crate::store::postgres) async fn status(
     database: &Database,
     seat: &NodeSeat,
 ) -> Result<NodesStatus, StoreError> {

@@ -2,18 +2,23 @@
 //! looks at what the others do, takes over the work and notices that another one did. One task.
 
 use super::{
-    database::{Database, TRYING, tried},
-    fault::{are_changed_tables, is_of_full_disk},
-    kept_connection::{KeptConnection, LOOK_MAX, LOOKING, NOTING},
-    node_seat::{NodeSeat, WakeUp},
     questions::{QuestionDesk, ask_here},
     roster::{self, SIGN_EVERY},
-    schema, sealed, serving_epoch,
+    sealed, serving_epoch,
     serving_lock::{self, ServingLock, ServingLockKind},
-    statement::{SqlStatement, column},
     sweep::{MovesToTell, NodeLook, SweepPlace},
     vacancy::{Vacancy, VacancyFound},
     wake_ups::{NodeEar, notifications},
+};
+use crate::store::postgres::{
+    database::{Database, TRYING, tried},
+    node_seat::{NodeSeat, WakeUp},
+    rows::schema,
+    wire::{
+        fault::{are_changed_tables, is_of_full_disk},
+        kept_connection::{KeptConnection, LOOK_MAX, LOOKING, NOTING},
+        statement::{SqlStatement, column},
+    },
 };
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
@@ -45,7 +50,7 @@ const DOUBT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 700 }
 const LOCKLESS_MAX: u32 = 3;
 
 /// Keeps the seat of this process.
-pub(super) struct NodeKeeper {
+pub(in crate::store::postgres) struct NodeKeeper {
     database: Arc<Database>,
     seat: Arc<NodeSeat>,
     connection: KeptConnection,
@@ -69,7 +74,7 @@ pub(super) struct NodeKeeper {
 
 impl NodeKeeper {
     /// Takes its seat, and the work where nobody does it.
-    pub(super) async fn begin(
+    pub(in crate::store::postgres) async fn begin(
         database: Arc<Database>,
         seat: Arc<NodeSeat>,
         engine: NodesEngine,
@@ -103,7 +108,10 @@ impl NodeKeeper {
     }
 
     /// Keeps it until it is left, or the store is gone.
-    pub(super) async fn keep(mut self, mut leaving: oneshot::Receiver<oneshot::Sender<()>>) {
+    pub(in crate::store::postgres) async fn keep(
+        mut self,
+        mut leaving: oneshot::Receiver<oneshot::Sender<()>>,
+    ) {
         loop {
             let mut next = Instant::now() + self.turn().await;
             loop {

@@ -14,17 +14,18 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, Error, Row};
 
 /// Time for a transaction on it. A database that takes longer does not answer any more.
-pub(super) const LOOK_MAX: Duration = Duration::from_secs(5);
+pub(in crate::store::postgres) const LOOK_MAX: Duration = Duration::from_secs(5);
 
 /// Begins a transaction that reads, all of it at one revision.
-pub(super) const LOOKING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+pub(in crate::store::postgres) const LOOKING: &str =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Begins a transaction that changes what nobody misses after a crash of the database.
-pub(super) const NOTING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+pub(in crate::store::postgres) const NOTING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
      SET LOCAL lock_timeout = '3s'; SET LOCAL synchronous_commit = off";
 
 /// A connection for one purpose.
-pub(super) struct KeptConnection {
+pub(in crate::store::postgres) struct KeptConnection {
     connections: Arc<Connections>,
     client: Option<Client>,
     is_new: bool,
@@ -32,7 +33,7 @@ pub(super) struct KeptConnection {
 
 impl KeptConnection {
     /// None yet.
-    pub(super) fn new(connections: Arc<Connections>) -> Self {
+    pub(in crate::store::postgres) fn new(connections: Arc<Connections>) -> Self {
         Self {
             connections,
             client: None,
@@ -42,7 +43,7 @@ impl KeptConnection {
 
     /// One transaction in one round trip: its opening, its statements, and COMMIT. `Away` when the
     /// database cannot be reached or does not answer within [`LOOK_MAX`].
-    pub(super) async fn transact(
+    pub(in crate::store::postgres) async fn transact(
         &mut self,
         opening: &str,
         statements: Vec<SqlStatement>,
@@ -63,13 +64,13 @@ impl KeptConnection {
     }
 
     /// True when it was made since the last time that this was asked: it may lead to another server.
-    pub(super) fn take_is_new(&mut self) -> bool {
+    pub(in crate::store::postgres) fn take_is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
     }
 }
 
 /// One transaction in one round trip.
-pub(super) async fn transact(
+pub(in crate::store::postgres) async fn transact(
     client: &Client,
     opening: &str,
     statements: &[SqlStatement],

@@ -24,24 +24,24 @@ use tokio::{
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket, config::LoadBalanceHosts};
 
 /// Connections at a time. A server of PostgreSQL gives a hundred unless it is told otherwise.
-pub(super) const CONNECTIONS_MAX: usize = 16;
+pub(in crate::store::postgres) const CONNECTIONS_MAX: usize = 16;
 
 /// Time in which a host that took a connection begins to serve it.
 const GREETING_MAX: Duration = Duration::from_secs(2);
 
 /// The connections to a database.
-pub(super) struct Connections {
+pub(in crate::store::postgres) struct Connections {
     address: DatabaseAddress,
     free: Mutex<Vec<PooledConnection>>,
     /// Time for making a connection, with all hosts.
-    pub(super) connect_max: Duration,
+    pub(in crate::store::postgres) connect_max: Duration,
     /// True when the next connection begins with any host: the first of them was silent.
     is_any_first: AtomicBool,
 }
 
 impl Connections {
     /// None yet.
-    pub(super) fn new(address: DatabaseAddress) -> Self {
+    pub(in crate::store::postgres) fn new(address: DatabaseAddress) -> Self {
         let hosts = u32::try_from(address.config.get_hosts().len()).unwrap_or(1);
         Self {
             connect_max: CONNECT_TIME_MAX * hosts + GREETING_MAX,
@@ -53,7 +53,9 @@ impl Connections {
 
     /// A connection that is free, or a new one. It is not known whether a free one still leads
     /// anywhere.
-    pub(super) async fn take(self: &Arc<Self>) -> Result<TakenConnection, StoreError> {
+    pub(in crate::store::postgres) async fn take(
+        self: &Arc<Self>,
+    ) -> Result<TakenConnection, StoreError> {
         loop {
             let Some(pooled) = lock(&self.free).pop() else {
                 return self.take_new().await;
@@ -65,7 +67,9 @@ impl Connections {
     }
 
     /// A new connection.
-    pub(super) async fn take_new(self: &Arc<Self>) -> Result<TakenConnection, StoreError> {
+    pub(in crate::store::postgres) async fn take_new(
+        self: &Arc<Self>,
+    ) -> Result<TakenConnection, StoreError> {
         let pooled = PooledConnection {
             client: self.connect().await?,
             prepared: PreparedStatements::new(self.address.statement_cache_size),
@@ -74,12 +78,15 @@ impl Connections {
     }
 
     /// A connection of its own, which is not kept when it is free.
-    pub(super) async fn connect(&self) -> Result<Client, StoreError> {
+    pub(in crate::store::postgres) async fn connect(&self) -> Result<Client, StoreError> {
         self.within(self.made(None)).await
     }
 
     /// The same, on which notifications come. What their end does not take is lost.
-    pub(super) async fn listen(&self, heard: mpsc::Sender<String>) -> Result<Client, StoreError> {
+    pub(in crate::store::postgres) async fn listen(
+        &self,
+        heard: mpsc::Sender<String>,
+    ) -> Result<Client, StoreError> {
         self.within(self.made(Some(heard))).await
     }
 
@@ -120,7 +127,7 @@ impl Connections {
     }
 
     /// Closes those that are free.
-    pub(super) fn close_free(&self) {
+    pub(in crate::store::postgres) fn close_free(&self) {
         lock(&self.free).clear();
     }
 
@@ -146,20 +153,20 @@ where
 }
 
 /// A connection that is kept when it is free.
-pub(super) struct PooledConnection {
-    pub(super) client: Client,
-    pub(super) prepared: PreparedStatements,
+pub(in crate::store::postgres) struct PooledConnection {
+    pub(in crate::store::postgres) client: Client,
+    pub(in crate::store::postgres) prepared: PreparedStatements,
 }
 
 /// A connection in use. Dropped, it is closed: the server ends whatever was begun on it.
-pub(super) struct TakenConnection {
+pub(in crate::store::postgres) struct TakenConnection {
     pooled: Option<PooledConnection>,
     connections: Arc<Connections>,
 }
 
 impl TakenConnection {
     /// Gives it back; no transaction is open on it.
-    pub(super) fn give_back(mut self) {
+    pub(in crate::store::postgres) fn give_back(mut self) {
         let Some(pooled) = self.pooled.take() else {
             return;
         };

@@ -1,11 +1,10 @@
 //! The locks by which processes serve a database, one alone or several together, and the watch of
 //! one that serves it alone; not what is served.
 
-use super::{
+use crate::store::postgres::{
     database::{Database, try_change},
-    fault::statement_error,
-    schema::SERVING_LOCK,
-    statement::column,
+    rows::schema::SERVING_LOCK,
+    wire::{fault::statement_error, statement::column},
 };
 use crate::store::{Remedy, StoreError};
 use std::{
@@ -28,16 +27,16 @@ const TAKE_MAX: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 5 });
 const TAKE_EVERY: Duration = Duration::from_millis(5);
 
 /// The connection on which a lock is held; without it the lock is free.
-pub(super) struct ServingLock(Client);
+pub(in crate::store::postgres) struct ServingLock(Client);
 
 impl ServingLock {
     /// True when the lock is lost.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(in crate::store::postgres) fn is_lost(&self) -> bool {
         self.0.is_closed()
     }
 
     /// Lets go of it. The lock is free then, whatever the answer.
-    pub(super) async fn free(self) {
+    pub(in crate::store::postgres) async fn free(self) {
         // Without its connection it is free as well.
         let _ = timeout(LOOK_MAX, self.0.batch_execute("ROLLBACK")).await;
     }
@@ -45,7 +44,7 @@ impl ServingLock {
 
 /// A lock on a database.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ServingLockKind {
+pub(in crate::store::postgres) enum ServingLockKind {
     /// Of the process that serves it alone.
     Alone,
     /// Of each process that serves it beside others.
@@ -56,7 +55,7 @@ pub(super) enum ServingLockKind {
 
 /// The key of the lock of an epoch, as an expression; the number of the epoch is in brackets before
 /// and behind.
-pub(super) const EPOCH_KEY: (&str, &str) = (
+pub(in crate::store::postgres) const EPOCH_KEY: (&str, &str) = (
     "hashtextextended('everfeed works in ' || current_schema() || ' ' || (",
     "), 0)",
 );
@@ -78,7 +77,7 @@ impl ServingLockKind {
 // Decides: Which process serves a database?
 /// Takes a lock on a connection of its own. It is held by a transaction, so that a pooler leaves
 /// the connection to us; one that has read and written nothing holds up no vacuum.
-pub(super) async fn try_take(
+pub(in crate::store::postgres) async fn try_take(
     database: &Database,
     kind: ServingLockKind,
 ) -> Result<Option<ServingLock>, StoreError> {
@@ -101,7 +100,7 @@ pub(super) async fn try_take(
 }
 
 /// Takes the lock for a process that starts.
-pub(super) async fn take(
+pub(in crate::store::postgres) async fn take(
     database: &Database,
     kind: ServingLockKind,
 ) -> Result<ServingLock, StoreError> {
@@ -121,7 +120,7 @@ pub(super) async fn take(
 
 /// Watches the lock and the database until the store is gone. What is lost is taken again; what
 /// another process has changed meanwhile only a new process takes up.
-pub(super) async fn watch(database: Weak<Database>, held: ServingLock) {
+pub(in crate::store::postgres) async fn watch(database: Weak<Database>, held: ServingLock) {
     let mut held = Some(held);
     loop {
         sleep(LOOK_EVERY).await;

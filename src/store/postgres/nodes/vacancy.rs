@@ -13,7 +13,7 @@ const LOOKS_MIN: u32 = 5;
 
 /// The conclusion of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VacancyFound {
+pub(in crate::store::postgres) enum VacancyFound {
     /// Another process works.
     Taken,
     /// Nobody holds the lock. A process of which only the connection broke takes it again.
@@ -24,7 +24,7 @@ pub(super) enum VacancyFound {
 
 /// The looks so far.
 #[derive(Debug, Default)]
-pub(super) struct Vacancy {
+pub(in crate::store::postgres) struct Vacancy {
     /// The last look that differed from the one before, its time, and the looks since.
     still: Option<(NodeLook, Instant, u32)>,
     /// The look that found the lock free.
@@ -34,7 +34,11 @@ pub(super) struct Vacancy {
 impl Vacancy {
     // Decides: When does another node take over?
     /// Takes in a look. Only its own monotonic clock counts, and no two clocks are compared.
-    pub(super) fn look(&mut self, look: NodeLook, now: Instant) -> VacancyFound {
+    pub(in crate::store::postgres) fn look(
+        &mut self,
+        look: NodeLook,
+        now: Instant,
+    ) -> VacancyFound {
         let found = self.by_lock(look);
         let is_same = |held: &NodeLook| (held.epoch, held.beat) == (look.epoch, look.beat);
         match &mut self.still {
@@ -62,7 +66,7 @@ impl Vacancy {
     }
 
     /// Nothing could be looked at: what was found before tells nothing.
-    pub(super) fn forget(&mut self) {
+    pub(in crate::store::postgres) fn forget(&mut self) {
         *self = Self::default();
     }
 }

@@ -1,11 +1,13 @@
 //! The epoch in which one process changes what is stored: how it begins, which ends those before it,
 //! and how it ends in order. Not who may begin one.
 
-use super::{
+use crate::store::postgres::{
     database::{Database, DatabaseWriting},
-    fault::statement_error,
-    generations,
-    statement::{SqlStatement, column, number_at, stamp_at},
+    rows::generations,
+    wire::{
+        fault::statement_error,
+        statement::{SqlStatement, column, number_at, stamp_at},
+    },
 };
 use crate::{
     feed::stamp::Stamp,
@@ -43,7 +45,7 @@ const BEGINNING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
      SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '20s'";
 
 /// An epoch that began, with what the database holds of the clock.
-pub(super) struct BegunEpoch {
+pub(in crate::store::postgres) struct BegunEpoch {
     number: i64,
     was_running: bool,
     guard: ClockGuard,
@@ -51,7 +53,7 @@ pub(super) struct BegunEpoch {
 
 impl BegunEpoch {
     /// Has this process work in it.
-    pub(super) fn take_up(self, database: &Database) {
+    pub(in crate::store::postgres) fn take_up(self, database: &Database) {
         database.take_guard(self.guard);
         let uncleanly = &database.ended_uncleanly;
         uncleanly.store(self.was_running, Ordering::SeqCst);
@@ -63,7 +65,7 @@ impl BegunEpoch {
 /// which it is to come; the answer is `None` where that is over already. Where commits up to
 /// `lost_until` were lost, all feeds begin new generations behind that. `told` is given the number of
 /// our server process. Blocks.
-pub(super) fn begin(
+pub(in crate::store::postgres) fn begin(
     database: &Database,
     before: Option<i64>,
     lost_until: Option<Stamp>,
@@ -125,7 +127,7 @@ pub(super) fn begin(
 // too. It reads back what became of them.
 /// The same beside other processes. Transactions that hold it up are ended: those of a process that
 /// is stopped would never end.
-pub(super) async fn begin_beside(
+pub(in crate::store::postgres) async fn begin_beside(
     database: &Arc<Database>,
     before: i64,
     lost_until: Option<Stamp>,
@@ -189,7 +191,10 @@ async fn end_once(database: &Database, text: &str) -> Result<i64, StoreError> {
 }
 
 /// Says that the store is closed, and writes the last time recorded.
-pub(super) fn end(writing: &DatabaseWriting<'_>, guard: &ClockGuard) -> Result<(), StoreError> {
+pub(in crate::store::postgres) fn end(
+    writing: &DatabaseWriting<'_>,
+    guard: &ClockGuard,
+) -> Result<(), StoreError> {
     let session = writing.session;
     session.change(SqlStatement::new(
         "UPDATE meta SET number = 0 WHERE name = 'running'",

@@ -2,15 +2,17 @@
 //! connection of their own, since one inside a commit would have all commits wait for each other.
 //! Not what follows from one.
 
-use super::{
-    connections::Connections,
-    database::Database,
-    fault::statement_error,
-    kept_connection::{KeptConnection, LOOK_MAX, NOTING},
-    node_seat::{NodeSeat, WakeUp},
-    statement::{SqlStatement, column},
-};
 use crate::store::StoreError;
+use crate::store::postgres::{
+    database::Database,
+    node_seat::{NodeSeat, WakeUp},
+    wire::{
+        connections::Connections,
+        fault::statement_error,
+        kept_connection::{KeptConnection, LOOK_MAX, NOTING},
+        statement::{SqlStatement, column},
+    },
+};
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::mpsc,
@@ -29,7 +31,7 @@ const WAITING_MAX: usize = 256;
 
 // Limit: a node alone on its database sends them, too; nobody hears them.
 /// Sends what the others are to be told until the store is gone.
-pub(super) async fn tell(database: Arc<Database>, seat: Arc<NodeSeat>) {
+pub(in crate::store::postgres) async fn tell(database: Arc<Database>, seat: Arc<NodeSeat>) {
     let mut connection = KeptConnection::new(Arc::clone(&database.connections));
     loop {
         seat.telling.notified().await;
@@ -46,14 +48,14 @@ pub(super) async fn tell(database: Arc<Database>, seat: Arc<NodeSeat>) {
 }
 
 /// The statements that send these texts.
-pub(super) fn notifications(told: Vec<String>) -> Vec<SqlStatement> {
+pub(in crate::store::postgres) fn notifications(told: Vec<String>) -> Vec<SqlStatement> {
     let sent =
         |text: String| SqlStatement::new(format!("SELECT pg_notify({CHANNEL}, $1)")).with(text);
     told.into_iter().map(sent).collect()
 }
 
 /// The ear of a process: it hears what the others tell.
-pub(super) struct NodeEar {
+pub(in crate::store::postgres) struct NodeEar {
     heard: mpsc::Receiver<String>,
     to_hear: mpsc::Sender<String>,
     listening: Option<Client>,
@@ -61,7 +63,7 @@ pub(super) struct NodeEar {
 
 impl NodeEar {
     /// One that hears nothing yet.
-    pub(super) fn new() -> Self {
+    pub(in crate::store::postgres) fn new() -> Self {
         let (to_hear, heard) = mpsc::channel(WAITING_MAX);
         Self {
             heard,
@@ -71,7 +73,10 @@ impl NodeEar {
     }
 
     /// Listens, if it does not. What was told before was not heard.
-    pub(super) async fn listen(&mut self, connections: &Connections) -> Result<(), StoreError> {
+    pub(in crate::store::postgres) async fn listen(
+        &mut self,
+        connections: &Connections,
+    ) -> Result<(), StoreError> {
         if self.is_listening().await {
             return Ok(());
         }
@@ -105,7 +110,7 @@ impl NodeEar {
     }
 
     /// The next notifications: at least one, and all that are there.
-    pub(super) async fn hear(&mut self) -> Vec<WakeUp> {
+    pub(in crate::store::postgres) async fn hear(&mut self) -> Vec<WakeUp> {
         let mut heard = Vec::new();
         if let Some(text) = self.heard.recv().await {
             heard.push(WakeUp::of_text(&text));

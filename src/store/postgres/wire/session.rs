@@ -4,10 +4,9 @@
 use super::{
     connections::{PooledConnection, TakenConnection},
     fault::{DatabaseFault, fault_of, statement_error},
-    node_seat::KnownHead,
     statement::SqlStatement,
 };
-use crate::{feed::record::FeedNo, store::StoreError};
+use crate::store::StoreError;
 use futures_util::future::{join, join_all};
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -30,7 +29,7 @@ const LONG_ROUND_TRIP_MAX: Duration = Duration::from_secs(600);
 const PIPELINED_MAX: usize = 24;
 
 /// A transaction.
-pub(super) struct DatabaseSession {
+pub(in crate::store::postgres) struct DatabaseSession {
     runtime: Handle,
     connection: RefCell<TakenConnection>,
     /// The text that begins it, until it was sent.
@@ -45,8 +44,6 @@ pub(super) struct DatabaseSession {
     has_changed: Cell<bool>,
     is_long: Cell<bool>,
     fault: Cell<Option<DatabaseFault>>,
-    /// Feeds that it wrote.
-    moved: RefCell<Vec<(FeedNo, KnownHead)>>,
     #[cfg(test)]
     round_trips: Cell<u64>,
 }
@@ -54,7 +51,7 @@ pub(super) struct DatabaseSession {
 impl DatabaseSession {
     /// A transaction that begins with this text, and with a statement that has one row. Nothing is
     /// sent yet.
-    pub(super) fn new(
+    pub(in crate::store::postgres) fn new(
         runtime: Handle,
         connection: TakenConnection,
         opening: &'static str,
@@ -71,25 +68,33 @@ impl DatabaseSession {
             has_changed: Cell::new(false),
             is_long: Cell::new(false),
             fault: Cell::new(None),
-            moved: RefCell::default(),
             #[cfg(test)]
             round_trips: Cell::new(0),
         }
     }
 
     /// The rows of a statement, which sees every change so far.
-    pub(super) fn rows(&self, statement: SqlStatement) -> Result<Vec<Row>, StoreError> {
+    pub(in crate::store::postgres) fn rows(
+        &self,
+        statement: SqlStatement,
+    ) -> Result<Vec<Row>, StoreError> {
         let mut answers = self.ask(vec![statement])?;
         Ok(answers.pop().unwrap_or_default())
     }
 
     /// The first row of a statement, if it has any.
-    pub(super) fn row(&self, statement: SqlStatement) -> Result<Option<Row>, StoreError> {
+    pub(in crate::store::postgres) fn row(
+        &self,
+        statement: SqlStatement,
+    ) -> Result<Option<Row>, StoreError> {
         Ok(self.rows(statement)?.into_iter().next())
     }
 
     /// The rows of several statements, in one round trip.
-    pub(super) fn ask(&self, statements: Vec<SqlStatement>) -> Result<Vec<Vec<Row>>, StoreError> {
+    pub(in crate::store::postgres) fn ask(
+        &self,
+        statements: Vec<SqlStatement>,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
         let asked = statements.len();
         let mut all = self.queued.take();
         all.extend(statements);
@@ -98,33 +103,23 @@ impl DatabaseSession {
     }
 
     /// A change that is sent with the next round trip.
-    pub(super) fn change(&self, statement: SqlStatement) {
+    pub(in crate::store::postgres) fn change(&self, statement: SqlStatement) {
         self.note_change();
         self.queued.borrow_mut().push(statement);
     }
 
     /// Notes that a statement whose rows are asked for changes something.
-    pub(super) fn note_change(&self) {
+    pub(in crate::store::postgres) fn note_change(&self) {
         self.has_changed.set(true);
     }
 
-    /// Notes that it writes a feed.
-    pub(super) fn note_feed(&self, feed: FeedNo, head: KnownHead) {
-        self.moved.borrow_mut().push((feed, head));
-    }
-
-    /// The feeds that it wrote.
-    pub(super) fn take_moved(&self) -> Vec<(FeedNo, KnownHead)> {
-        self.moved.take()
-    }
-
     /// The row that answered the heading, if it has come.
-    pub(super) fn head_seen(&self) -> Option<&Row> {
+    pub(in crate::store::postgres) fn head_seen(&self) -> Option<&Row> {
         self.head.get()
     }
 
     /// The row that answered the heading.
-    pub(super) fn head(&self) -> Result<&Row, StoreError> {
+    pub(in crate::store::postgres) fn head(&self) -> Result<&Row, StoreError> {
         if self.head.get().is_none() {
             self.ask(Vec::new())?;
         }
@@ -134,34 +129,34 @@ impl DatabaseSession {
     }
 
     /// Lets round trips take long: all rows of a feed are gone through.
-    pub(super) fn expect_long(&self) {
+    pub(in crate::store::postgres) fn expect_long(&self) {
         self.is_long.set(true);
     }
 
     /// True when something was to be changed.
-    pub(super) fn has_changed(&self) -> bool {
+    pub(in crate::store::postgres) fn has_changed(&self) -> bool {
         self.has_changed.get()
     }
 
     /// The first failure of the database in it.
-    pub(super) fn fault(&self) -> Option<DatabaseFault> {
+    pub(in crate::store::postgres) fn fault(&self) -> Option<DatabaseFault> {
         self.fault.get()
     }
 
     /// Notes that it met another transaction, and must be done again.
-    pub(super) fn crossed(&self, why: &str) -> StoreError {
+    pub(in crate::store::postgres) fn crossed(&self, why: &str) -> StoreError {
         self.fault.set(Some(DatabaseFault::Crossed));
         StoreError::Away(why.to_owned())
     }
 
     /// Round trips so far.
     #[cfg(test)]
-    pub(super) fn round_trips(&self) -> u64 {
+    pub(in crate::store::postgres) fn round_trips(&self) -> u64 {
         self.round_trips.get()
     }
 
     /// Sends what is queued and commits, in one round trip, and gives the connection back.
-    pub(super) fn commit(&self) -> Result<(), StoreError> {
+    pub(in crate::store::postgres) fn commit(&self) -> Result<(), StoreError> {
         let mut all = self.queued.take();
         all.push(SqlStatement::new("COMMIT"));
         self.exchange(all).map(drop)
@@ -169,7 +164,7 @@ impl DatabaseSession {
 
     /// Ends it. The connection is kept when it is whole; `is_over` says that the transaction was
     /// ended already.
-    pub(super) fn end(self, is_over: bool) {
+    pub(in crate::store::postgres) fn end(self, is_over: bool) {
         if self.fault.get() == Some(DatabaseFault::Lost) {
             return;
         }
@@ -269,7 +264,10 @@ impl DatabaseSession {
 }
 
 /// Sends the text that begins a transaction.
-pub(super) async fn begun(client: &Client, opening: Option<&str>) -> Result<(), Error> {
+pub(in crate::store::postgres) async fn begun(
+    client: &Client,
+    opening: Option<&str>,
+) -> Result<(), Error> {
     match opening {
         Some(text) => client.batch_execute(text).await,
         None => Ok(()),
@@ -277,7 +275,10 @@ pub(super) async fn begun(client: &Client, opening: Option<&str>) -> Result<(), 
 }
 
 /// The rows of a statement. It has no name on the server, so that no pooler has to know it.
-pub(super) async fn asked(client: &Client, statement: &SqlStatement) -> Result<Vec<Row>, Error> {
+pub(in crate::store::postgres) async fn asked(
+    client: &Client,
+    statement: &SqlStatement,
+) -> Result<Vec<Row>, Error> {
     let params: Vec<(&(dyn ToSql + Sync), Type)> = statement
         .params
         .iter()

@@ -1,11 +1,13 @@
 //! Questions of processes that follow to the one that works, as rows: who asks writes one and waits,
 //! who works takes each at most once. Not what is asked.
 
-use super::{
+use crate::store::postgres::{
     database::Database,
-    kept_connection::{KeptConnection, NOTING},
     node_seat::{NodeSeat, WakeUp},
-    statement::{SqlStatement, column},
+    wire::{
+        kept_connection::{KeptConnection, NOTING},
+        statement::{SqlStatement, column},
+    },
 };
 use crate::{
     locks::lock,
@@ -49,7 +51,7 @@ const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
 const SILENT: &str = "the node that works did not answer in time";
 
 /// The questions of this process, and those that it takes.
-pub(super) struct QuestionDesk {
+pub(in crate::store::postgres) struct QuestionDesk {
     places: Arc<Semaphore>,
     waiting: Mutex<HashMap<i64, Arc<Notify>>>,
     /// The last question that was there at a time, to tell old ones without a clock of the
@@ -58,7 +60,7 @@ pub(super) struct QuestionDesk {
 }
 
 impl QuestionDesk {
-    pub(super) fn new() -> Self {
+    pub(in crate::store::postgres) fn new() -> Self {
         Self {
             places: Arc::new(Semaphore::new(QUESTIONS_MAX)),
             waiting: Mutex::default(),
@@ -67,7 +69,7 @@ impl QuestionDesk {
     }
 
     /// Asks whoever works.
-    pub(super) async fn ask(
+    pub(in crate::store::postgres) async fn ask(
         &self,
         database: &Database,
         seat: &NodeSeat,
@@ -103,14 +105,14 @@ impl QuestionDesk {
     }
 
     /// An answer is there.
-    pub(super) fn ring(&self, no: i64) {
+    pub(in crate::store::postgres) fn ring(&self, no: i64) {
         if let Some(rung) = lock(&self.waiting).get(&no) {
             rung.notify_one();
         }
     }
 
     /// Takes the questions that wait, and passes them on. They are answered later.
-    pub(super) async fn take(
+    pub(in crate::store::postgres) async fn take(
         &self,
         database: &Arc<Database>,
         connection: &mut KeptConnection,
@@ -143,7 +145,7 @@ impl QuestionDesk {
 
     /// Removes the questions that wait, where none can be taken: the disk of the database is full, and
     /// to remove them takes no room.
-    pub(super) async fn refuse(
+    pub(in crate::store::postgres) async fn refuse(
         &self,
         database: &Database,
         connection: &mut KeptConnection,
@@ -159,7 +161,7 @@ impl QuestionDesk {
     }
 
     /// Removes questions that nobody can wait for any more.
-    pub(super) async fn remove_old(
+    pub(in crate::store::postgres) async fn remove_old(
         &self,
         connection: &mut KeptConnection,
     ) -> Result<(), StoreError> {
@@ -180,7 +182,7 @@ impl QuestionDesk {
 }
 
 /// Has this process answer a question of its own.
-pub(super) async fn ask_here(
+pub(in crate::store::postgres) async fn ask_here(
     questions: &mpsc::Sender<Question>,
     words: Bytes,
     within: Duration,

@@ -1,8 +1,8 @@
 //! New generations of all feeds of a database that lacks what another one gave out: it lost commits,
 //! or is a copy. Not how that is noticed.
 
-use super::{
-    row_tables::RowTables,
+use super::tables::RowTables;
+use crate::store::postgres::wire::{
     session::DatabaseSession,
     statement::{SqlStatement, column, number_column},
 };
@@ -21,7 +21,10 @@ const FEEDS_AT_ONCE: usize = 200;
 
 /// Gives each feed a generation that begins at this time, or after the last T that is stored. The
 /// answer is its beginning.
-pub(super) fn begin_all(session: &DatabaseSession, at: Stamp) -> Result<Stamp, StoreError> {
+pub(in crate::store::postgres) fn begin_all(
+    session: &DatabaseSession,
+    at: Stamp,
+) -> Result<Stamp, StoreError> {
     session.expect_long();
     let tables = RowTables::of(session);
     let mut begins = at;
@@ -54,7 +57,10 @@ fn for_each_feed(
 
 /// The same of a store that goes on where it is. That is noted, for people and for other processes:
 /// what they know of the feeds counts no more.
-pub(super) fn begin_here(session: &DatabaseSession, at: Stamp) -> Result<(), StoreError> {
+pub(in crate::store::postgres) fn begin_here(
+    session: &DatabaseSession,
+    at: Stamp,
+) -> Result<(), StoreError> {
     let begins = begin_all(session, at)?;
     let held = content_mark(session)?.restored(None, begins);
     let sql = "UPDATE meta SET value = $1 WHERE name = 'content'";
@@ -65,7 +71,9 @@ pub(super) fn begin_here(session: &DatabaseSession, at: Stamp) -> Result<(), Sto
 }
 
 /// The mark of the content. It tells the generation of feeds that are made now.
-pub(super) fn content_mark(session: &DatabaseSession) -> Result<ContentMark, StoreError> {
+pub(in crate::store::postgres) fn content_mark(
+    session: &DatabaseSession,
+) -> Result<ContentMark, StoreError> {
     let asked = "SELECT value FROM meta WHERE name = 'content' AND value IS NOT NULL";
     let row = session.row(SqlStatement::new(asked))?;
     let mark: Option<ContentMark> = row

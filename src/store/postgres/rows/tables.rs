@@ -3,8 +3,8 @@
 //! without asking. Not what a row means.
 
 use super::{
-    session::DatabaseSession,
-    statement::{SqlParam, SqlStatement, column, number_at},
+    known::{Span, TableState, after},
+    named::{Chain, ranged, statement, table_name},
 };
 use crate::store::{
     StoreError,
@@ -12,221 +12,32 @@ use crate::store::{
         BATCH_BYTES_MAX, EngineRow, EngineTable, KeyRange, NamedRows, ReadTable, RowBatch, RowLock,
         RowPart, RowReader, RowWriter, WhichRows, WriteTable,
     },
+    postgres::wire::{
+        session::DatabaseSession,
+        statement::{SqlParam, SqlStatement, column, number_at},
+    },
 };
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     mem::take,
-    ops::Bound,
 };
 use tokio_postgres::Row;
 
 /// Bytes of rows of a table that are kept in memory after they were sent.
 const KNOWN_BYTES_MAX: usize = 64 << 20;
 
-/// Rows of a range above which their bytes are counted before they are sent.
-const UNMEASURED_ROWS: usize = 8;
-
-/// The name of a table in the database.
-pub(super) fn name_of(table: EngineTable) -> String {
-    format!("rows_{}", table.name)
-}
-
 /// The tables of a transaction.
-pub(super) struct RowTables<'s> {
+pub(in crate::store::postgres) struct RowTables<'s> {
     session: &'s DatabaseSession,
     tables: RefCell<BTreeMap<&'static str, TableState>>,
     /// Rows that are locked, by table and key.
     locked: RefCell<BTreeMap<(&'static str, Vec<u8>), RowLock>>,
 }
 
-/// A table in a transaction.
-#[derive(Default)]
-struct TableState {
-    is_announced: bool,
-    /// Rows that were fetched or written; `None` for one that is not there.
-    known: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Bytes of those that were sent since it was emptied.
-    sent_bytes: usize,
-    /// Ranges of which every row is known.
-    spans: Vec<Span>,
-    /// Ranges that are to be emptied, before the rows are written.
-    cleared: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Rows that are to be written, or taken out.
-    changed: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Those of them that may not be there before.
-    new: BTreeSet<Vec<u8>>,
-    /// Rows that were written, whether they were sent or not, where they are announced.
-    announced: BTreeMap<Vec<u8>, Vec<u8>>,
-}
-
-/// Keys from one to another that is not among them; `None` for all behind the first.
-#[derive(Clone, Debug)]
-struct Span {
-    from: Vec<u8>,
-    to: Option<Vec<u8>>,
-}
-
-impl Span {
-    fn of(range: KeyRange<'_>) -> Self {
-        Self {
-            from: match range.low {
-                Bound::Included(key) => key.to_vec(),
-                Bound::Excluded(key) => after(key),
-                Bound::Unbounded => Vec::new(),
-            },
-            to: match range.high {
-                Bound::Included(key) => Some(after(key)),
-                Bound::Excluded(key) => Some(key.to_vec()),
-                Bound::Unbounded => None,
-            },
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.to.as_ref().is_some_and(|to| *to <= self.from)
-    }
-
-    /// True when the first key of another one is in it.
-    fn holds_begin(&self, other: &Self) -> bool {
-        self.from <= other.from && self.to.as_ref().is_none_or(|to| other.from < *to)
-    }
-
-    /// True when the last key of another one is in it.
-    fn holds_end(&self, other: &Self) -> bool {
-        let reaches = match (&self.to, &other.to) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(to), Some(end)) => end <= to,
-        };
-        reaches && other.to.as_ref().is_none_or(|end| self.from < *end)
-    }
-
-    /// The keys of both.
-    fn cut(&self, other: &Self) -> Self {
-        Self {
-            from: self.from.clone().max(other.from.clone()),
-            to: match (&self.to, &other.to) {
-                (Some(one), Some(other)) => Some(one.min(other).clone()),
-                (one, other) => one.as_ref().or(other.as_ref()).cloned(),
-            },
-        }
-    }
-
-    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
-        let high = self.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        (Bound::Included(&self.from), high)
-    }
-}
-
-/// The first key behind a key.
-fn after(key: &[u8]) -> Vec<u8> {
-    [key, &[0]].concat()
-}
-
-impl TableState {
-    /// The value of a key, if it is known whether there is one.
-    fn get(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
-        if let Some(known) = self.known.get(key) {
-            return Some(known.clone());
-        }
-        let this = Span {
-            from: key.to_vec(),
-            to: Some(after(key)),
-        };
-        let is_known = self.spans.iter().any(|span| span.holds_begin(&this));
-        is_known.then_some(None)
-    }
-
-    /// The first rows of a range, if they are known.
-    fn range(&self, span: &Span, is_reverse: bool, rows_max: usize) -> Option<RowBatch> {
-        let holds = |known: &&Span| {
-            if is_reverse {
-                known.holds_end(span)
-            } else {
-                known.holds_begin(span)
-            }
-        };
-        let known = self.spans.iter().find(holds)?;
-        let both = known.cut(span);
-        let is_whole = if is_reverse {
-            both.from == span.from
-        } else {
-            both.to == span.to
-        };
-        let mut rows = self.known.range::<[u8], _>(both.bounds());
-        let mut batch = RowBatch {
-            has_more: !is_whole,
-            ..RowBatch::default()
-        };
-        let mut bytes = 0;
-        while let Some((key, value)) = if is_reverse {
-            rows.next_back()
-        } else {
-            rows.next()
-        } {
-            let Some(value) = value else { continue };
-            bytes += value.len();
-            batch.rows.push(EngineRow {
-                key: key.clone(),
-                value: Ok(value.clone()),
-            });
-            if batch.rows.len() == rows_max || bytes >= BATCH_BYTES_MAX {
-                batch.has_more = true;
-                break;
-            }
-        }
-        (is_whole || !batch.rows.is_empty()).then_some(batch)
-    }
-
-    fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.known.insert(key.to_vec(), Some(value.to_vec()));
-        self.changed.insert(key.to_vec(), Some(value.to_vec()));
-        if self.is_announced {
-            self.announced.insert(key.to_vec(), value.to_vec());
-        }
-    }
-
-    fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {
-        if matches!(self.known.get(key), Some(Some(_))) {
-            return false;
-        }
-        if !self.changed.contains_key(key) {
-            self.new.insert(key.to_vec());
-        }
-        self.put(key, value);
-        true
-    }
-
-    fn remove(&mut self, key: &[u8]) {
-        self.known.insert(key.to_vec(), None);
-        self.changed.insert(key.to_vec(), None);
-        self.new.remove(key);
-        self.announced.remove(key);
-    }
-
-    fn remove_range(&mut self, first: &[u8], last: &[u8]) {
-        let is_outside = |key: &[u8]| key < first || last < key;
-        self.known.retain(|key, _| is_outside(key));
-        self.changed.retain(|key, _| is_outside(key));
-        self.new.retain(|key| is_outside(key));
-        self.announced.retain(|key, _| is_outside(key));
-        self.spans.push(Span {
-            from: first.to_vec(),
-            to: Some(after(last)),
-        });
-        self.cleared.push((first.to_vec(), last.to_vec()));
-    }
-
-    /// Takes in a row that was fetched; one that was written since stays.
-    fn learn(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
-        self.known.entry(key).or_insert(value);
-    }
-}
-
 impl<'s> RowTables<'s> {
     /// The tables of a transaction in which nothing was done yet.
-    pub(super) fn of(session: &'s DatabaseSession) -> Self {
+    pub(in crate::store::postgres) fn of(session: &'s DatabaseSession) -> Self {
         Self {
             session,
             tables: RefCell::default(),
@@ -249,7 +60,7 @@ impl<'s> RowTables<'s> {
     }
 
     /// Has what was written sent with the next round trip.
-    pub(super) fn flush(&self) {
+    pub(in crate::store::postgres) fn flush(&self) {
         for (name, state) in &mut *self.tables.borrow_mut() {
             let of_table = |sql: &str| SqlStatement::new(sql.replace("{}", name));
             for (first, last) in take(&mut state.cleared) {
@@ -291,7 +102,7 @@ impl<'s> RowTables<'s> {
     }
 
     /// The rows of announced tables that were written.
-    pub(super) fn take_announced(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pub(in crate::store::postgres) fn take_announced(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut tables = self.tables.borrow_mut();
         let states = tables.values_mut();
         states
@@ -337,16 +148,16 @@ impl<'s> RowTables<'s> {
     /// The statements that lock rows, those of one table in one, by the order of their keys: so no two
     /// transactions wait for each other.
     fn locks(&self, named: &[NamedRows]) -> Vec<(LockedTable, SqlStatement)> {
-        let mut parts: BTreeMap<(&str, RowLock), (EngineTable, Vec<String>, Vec<SqlParam>)> =
-            BTreeMap::new();
+        let mut parts: BTreeMap<(&str, RowLock), LockPart> = BTreeMap::new();
         for named in named {
             if named.lock == RowLock::None || self.are_locked(named) {
                 continue;
             }
             let table = named.via.last().map_or(named.table, |via| via.table);
-            let (_, selects, params) = parts
-                .entry((table.name, named.lock))
-                .or_insert_with(|| (table, Vec::new(), Vec::new()));
+            let part = parts.entry((table.name, named.lock));
+            let LockPart {
+                selects, params, ..
+            } = part.or_insert_with(|| LockPart::of(table));
             selects.push(match &named.which {
                 WhichRows::Keys(keys) if named.via.is_empty() => {
                     params.push(SqlParam::from(keys.clone()));
@@ -359,7 +170,11 @@ impl<'s> RowTables<'s> {
             });
         }
         let statements = parts.into_iter().map(|((name, lock), part)| {
-            let (table, selects, params) = part;
+            let LockPart {
+                table,
+                selects,
+                params,
+            } = part;
             let strength = match lock {
                 RowLock::Keep => "KEY SHARE",
                 RowLock::None | RowLock::Change => "NO KEY UPDATE",
@@ -505,6 +320,23 @@ impl<'s> RowTables<'s> {
     }
 }
 
+/// The keys of a table that one statement locks, as SELECTs.
+struct LockPart {
+    table: EngineTable,
+    selects: Vec<String>,
+    params: Vec<SqlParam>,
+}
+
+impl LockPart {
+    const fn of(table: EngineTable) -> Self {
+        Self {
+            table,
+            selects: Vec::new(),
+            params: Vec::new(),
+        }
+    }
+}
+
 /// A table of which one statement locks rows.
 struct LockedTable {
     table: EngineTable,
@@ -527,105 +359,6 @@ impl Rows {
     fn of(self, statement: SqlStatement) -> SqlStatement {
         statement.with(self.keys).with(self.values)
     }
-}
-
-/// A chain of named rows as SQL: the tables, and the key and the value of each.
-struct Chain {
-    from: String,
-    keys: Vec<String>,
-    values: Vec<String>,
-}
-
-impl Chain {
-    fn of(named: &NamedRows, params: &mut Vec<SqlParam>) -> Self {
-        let (mut from, filter) = match &named.which {
-            WhichRows::Keys(keys) => {
-                params.push(SqlParam::from(keys.clone()));
-                let filter = format!(" WHERE r0.key = ANY(${})", params.len());
-                (format!("FROM {} r0", name_of(named.table)), filter)
-            }
-            WhichRows::Range {
-                first,
-                last,
-                is_reverse,
-                rows_max,
-            } => {
-                let span = Span {
-                    from: first.clone(),
-                    to: Some(after(last)),
-                };
-                let rows = ranged(named.table, &span, *is_reverse, *rows_max, params);
-                let direction = if *is_reverse { " DESC" } else { "" };
-                let order = format!(" ORDER BY r0.key{direction}");
-                (format!("FROM ({rows}) r0"), order)
-            }
-        };
-        let (mut keys, mut values) = (vec!["r0.key".to_owned()], vec!["r0.value".to_owned()]);
-        for (at, via) in (1..).zip(&named.via) {
-            params.push(SqlParam::from(via.prefix.clone()));
-            let part = match via.part {
-                RowPart::KeyFrom(byte) => format!("substring({} FROM {})", keys[at - 1], byte + 1),
-                RowPart::Value => values[at - 1].clone(),
-            };
-            let key = format!("(${}::bytea || {part})", params.len());
-            from.push_str(&format!(
-                " LEFT JOIN {} r{at} ON r{at}.key = {key}",
-                name_of(via.table)
-            ));
-            keys.push(key);
-            values.push(format!("r{at}.value"));
-        }
-        from.push_str(&filter);
-        Self { from, keys, values }
-    }
-
-    fn read(named: &NamedRows) -> SqlStatement {
-        let mut params = Vec::new();
-        let Self { from, keys, values } = Self::of(named, &mut params);
-        let columns: Vec<String> = keys
-            .iter()
-            .zip(&values)
-            .map(|(key, value)| format!("{key}, {value}"))
-            .collect();
-        statement(format!("SELECT {} {from}", columns.join(", ")), params)
-    }
-}
-
-/// The rows of a range: as many as are wanted, or fewer when their values reach
-/// [`BATCH_BYTES_MAX`].
-fn ranged(
-    table: EngineTable,
-    span: &Span,
-    is_reverse: bool,
-    rows_max: usize,
-    params: &mut Vec<SqlParam>,
-) -> String {
-    params.push(SqlParam::from(span.from.clone()));
-    let mut filter = format!("key >= ${}", params.len());
-    if let Some(to) = &span.to {
-        params.push(SqlParam::from(to.clone()));
-        filter.push_str(&format!(" AND key < ${}", params.len()));
-    }
-    params.push(SqlParam::from(i64::try_from(rows_max).unwrap_or(i64::MAX)));
-    let direction = if is_reverse { " DESC" } else { "" };
-    let rows = format!(
-        "SELECT key, value FROM {} WHERE {filter} ORDER BY key{direction} LIMIT ${}",
-        name_of(table),
-        params.len()
-    );
-    if rows_max <= UNMEASURED_ROWS {
-        return rows;
-    }
-    format!(
-        "SELECT key, value FROM (SELECT key, value, sum(octet_length(value)) \
-         OVER (ORDER BY key{direction} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before \
-         FROM ({rows}) AS wanted) AS measured WHERE coalesce(before, 0) < {BATCH_BYTES_MAX}"
-    )
-}
-
-fn statement(sql: String, params: Vec<SqlParam>) -> SqlStatement {
-    let statement = SqlStatement::new(sql);
-    params.into_iter().fold(statement, SqlStatement::with)
 }
 
 impl RowReader for RowTables<'_> {
@@ -686,7 +419,10 @@ impl ReadTable for OpenRows<'_, '_> {
         if let Some(known) = self.tables.look(self.table, |state| state.get(key)) {
             return Ok(known);
         }
-        let sql = format!("SELECT value FROM {} WHERE key = $1", name_of(self.table));
+        let sql = format!(
+            "SELECT value FROM {} WHERE key = $1",
+            table_name(self.table)
+        );
         let rows = self.tables.ask(SqlStatement::new(sql).with(key.to_vec()))?;
         rows.first().map(|row| column(row, 0)).transpose()
     }
@@ -703,7 +439,7 @@ impl ReadTable for OpenRows<'_, '_> {
     }
 
     fn count(&self) -> Result<u64, StoreError> {
-        let sql = format!("SELECT count(*) FROM {}", name_of(self.table));
+        let sql = format!("SELECT count(*) FROM {}", table_name(self.table));
         let rows = self.tables.ask(SqlStatement::new(sql))?;
         rows.first().map_or(Ok(0), |row| number_at(row, 0))
     }

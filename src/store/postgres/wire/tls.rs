@@ -19,13 +19,13 @@ use tokio_rustls::{TlsConnector, client};
 
 /// Makes TLS connections to the hosts of a database, and verifies the name of each.
 #[derive(Clone)]
-pub(super) struct DatabaseTls {
+pub(in crate::store::postgres) struct DatabaseTls {
     client: TlsConnector,
 }
 
 impl DatabaseTls {
     /// With the authorities of a PEM file, or of the system.
-    pub(super) fn new(root: Option<&Path>) -> io::Result<Self> {
+    pub(in crate::store::postgres) fn new(root: Option<&Path>) -> io::Result<Self> {
         let roots = root.map(|file| tls_client::roots(file, "sslrootcert in store.url"));
         let client = tls_client::connector(roots.transpose()?)?;
         Ok(Self { client })
@@ -47,7 +47,7 @@ impl MakeTlsConnect<Socket> for DatabaseTls {
 }
 
 /// A host that is to be connected to, by the name that its certificate must have.
-pub(super) struct NamedHost {
+pub(in crate::store::postgres) struct NamedHost {
     client: TlsConnector,
     name: ServerName<'static>,
 }
@@ -66,7 +66,7 @@ impl TlsConnect<Socket> for NamedHost {
 }
 
 /// A stream over TLS.
-pub(super) struct DatabaseStream(Box<client::TlsStream<Socket>>);
+pub(in crate::store::postgres) struct DatabaseStream(Box<client::TlsStream<Socket>>);
 
 impl TlsStream for DatabaseStream {
     // Limit: passwords are not bound to the channel; the name in the certificate is verified instead.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tokio_postgres::{Client, Statement, types::Type};
 
 /// The prepared statements of a connection, by their text.
-pub(super) struct PreparedStatements {
+pub(in crate::store::postgres) struct PreparedStatements {
     /// Statements at most. What has no room is sent with its text.
     room: usize,
     by_text: HashMap<String, Option<Statement>>,
@@ -22,7 +22,7 @@ struct SqlText {
 
 impl PreparedStatements {
     /// None yet.
-    pub(super) fn new(room: usize) -> Self {
+    pub(in crate::store::postgres) fn new(room: usize) -> Self {
         Self {
             room,
             by_text: HashMap::new(),
@@ -32,7 +32,7 @@ impl PreparedStatements {
 
     /// Prepares what was sent with its text. No transaction may be open: a statement may name a
     /// table that is gone, and its failure would end the transaction.
-    pub(super) async fn prepare_wanted(&mut self, client: &Client) {
+    pub(in crate::store::postgres) async fn prepare_wanted(&mut self, client: &Client) {
         for SqlText { text, kinds } in self.wanted.drain(..) {
             let prepared = client.prepare_typed(&text, &kinds).await.ok();
             self.by_text.insert(text, prepared);
@@ -40,7 +40,7 @@ impl PreparedStatements {
     }
 
     /// Notes those of the statements that are not prepared and have room.
-    pub(super) fn note(&mut self, statements: &[&SqlStatement]) {
+    pub(in crate::store::postgres) fn note(&mut self, statements: &[&SqlStatement]) {
         for statement in statements {
             if self.by_text.len() + self.wanted.len() >= self.room {
                 return;
@@ -58,7 +58,7 @@ impl PreparedStatements {
     }
 
     /// The prepared form of a statement, if there is one.
-    pub(super) fn of(&self, statement: &SqlStatement) -> Option<&Statement> {
+    pub(in crate::store::postgres) fn of(&self, statement: &SqlStatement) -> Option<&Statement> {
         let prepared = self.by_text.get(&*statement.sql)?.as_ref()?;
         let kinds = statement.params.iter().map(|param| &param.kind);
         // The same text may be asked with parameters of other types.

@@ -1,10 +1,12 @@
 //! What a database is beside its tables: the roles that may connect to it, and the public URL of the
 //! nodes that it belongs to. For `everfeed check`; nothing is changed.
 
-use super::{
-    schema,
-    session::DatabaseSession,
-    statement::{SqlStatement, column},
+use crate::store::postgres::{
+    rows::schema,
+    wire::{
+        session::DatabaseSession,
+        statement::{SqlStatement, column},
+    },
 };
 use crate::store::{DatabaseSurroundings, StoreError};
 
@@ -12,7 +14,9 @@ use crate::store::{DatabaseSurroundings, StoreError};
 const ROOT_SINCE: i64 = 4;
 
 /// Looks at the database of a session.
-pub(super) fn look(session: &DatabaseSession) -> Result<DatabaseSurroundings, StoreError> {
+pub(in crate::store::postgres) fn look(
+    session: &DatabaseSession,
+) -> Result<DatabaseSurroundings, StoreError> {
     // Advisory locks are of a database: a role that may connect can hold those by which nodes agree on
     // the one that works. It needs no right on any table.
     let asked = include_str!("surroundings/connect.sql");

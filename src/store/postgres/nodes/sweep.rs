@@ -1,12 +1,14 @@
 //! Changes of other processes in the database, found without asking any clock: feeds by the
 //! transaction that wrote them, the rest by numbers that are raised. Not when it is looked for.
 
-use super::{
-    kept_connection::{KeptConnection, LOOKING},
+use super::serving_lock::EPOCH_KEY;
+use crate::store::postgres::{
     node_seat::{KnownHead, Learned, NodeSeat},
-    schema,
-    serving_lock::EPOCH_KEY,
-    statement::{SqlStatement, column, stamp_at},
+    rows::schema,
+    wire::{
+        kept_connection::{KeptConnection, LOOKING},
+        statement::{SqlStatement, column, stamp_at},
+    },
 };
 use crate::{
     feed::{
@@ -29,20 +31,20 @@ const COLUMNS: &str = "SELECT key, value FROM rows_feeds";
 
 /// The database as one look found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NodeLook {
+pub(in crate::store::postgres) struct NodeLook {
     /// The epoch in force.
-    pub(super) epoch: i64,
+    pub(in crate::store::postgres) epoch: i64,
     /// Raised by the process that works, as long as it does.
-    pub(super) beat: i64,
+    pub(in crate::store::postgres) beat: i64,
     /// True while nobody holds the lock of the epoch.
-    pub(super) is_free: bool,
+    pub(in crate::store::postgres) is_free: bool,
     /// True until the process that works has ended in order.
-    pub(super) is_running: bool,
+    pub(in crate::store::postgres) is_running: bool,
 }
 
 /// Changes that are to be told. It grows with the number of feeds alone.
 #[derive(Debug, Default)]
-pub(super) struct MovesToTell {
+pub(in crate::store::postgres) struct MovesToTell {
     feeds: HashMap<FeedNo, Head>,
     catalog: bool,
     accounts: bool,
@@ -51,12 +53,12 @@ pub(super) struct MovesToTell {
 
 impl MovesToTell {
     /// True when there is nothing to tell.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::store::postgres) fn is_empty(&self) -> bool {
         self.feeds.is_empty() && !self.catalog && !self.accounts && !self.sealed
     }
 
     /// All of it, at once.
-    pub(super) fn take(&mut self) -> Moves {
+    pub(in crate::store::postgres) fn take(&mut self) -> Moves {
         let Self {
             feeds,
             catalog,
@@ -74,7 +76,7 @@ impl MovesToTell {
 
 /// The place up to which changes were looked for.
 #[derive(Debug, Default)]
-pub(super) struct SweepPlace {
+pub(in crate::store::postgres) struct SweepPlace {
     /// Each transaction with a lower number was over then; `None` before the first look.
     since: Option<String>,
     /// True when all feeds are to be read: some may have gone back.
@@ -90,18 +92,18 @@ pub(super) struct SweepPlace {
 
 impl SweepPlace {
     /// Has the next look read all feeds.
-    pub(super) fn read_all_next(&mut self) {
+    pub(in crate::store::postgres) fn read_all_next(&mut self) {
         self.is_all_due = true;
     }
 
     /// True when the next look reads all feeds.
-    pub(super) fn is_all_due(&self) -> bool {
+    pub(in crate::store::postgres) fn is_all_due(&self) -> bool {
         self.is_all_due
     }
 
     /// The last T that may have been given out by commits that were seen here and that the database
     /// lacks; `None` where it lacks none.
-    pub(super) fn lost_until(&self, seat: &NodeSeat) -> Option<Stamp> {
+    pub(in crate::store::postgres) fn lost_until(&self, seat: &NodeSeat) -> Option<Stamp> {
         let (_, last_t) = seat.newest();
         let restored = u64::try_from(self.restored).unwrap_or_default();
         let restored = Stamp::from_micros(restored);
@@ -111,7 +113,7 @@ impl SweepPlace {
     // Limit: a transaction of anybody on the server that is open for long has each look read all
     // feeds that moved since it began.
     /// Looks at the database, and finds what moved since the last look.
-    pub(super) async fn look(
+    pub(in crate::store::postgres) async fn look(
         &mut self,
         connection: &mut KeptConnection,
         seat: &NodeSeat,
@@ -200,7 +202,7 @@ impl SweepPlace {
     }
 
     /// Reads feeds that are said to have moved. The answer is the time of the database.
-    pub(super) async fn read_moved(
+    pub(in crate::store::postgres) async fn read_moved(
         &mut self,
         connection: &mut KeptConnection,
         seat: &NodeSeat,

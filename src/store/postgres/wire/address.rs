@@ -13,7 +13,7 @@ use std::{
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 /// Time in which a connection to one host is made, or the next host is tried.
-pub(super) const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+pub(in crate::store::postgres) const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Time after which a connection is given up whose other end confirms nothing.
 const SILENT_TIME_MAX: Duration = Duration::from_secs(20);
@@ -23,7 +23,7 @@ const SILENT_TIME_MAX: Duration = Duration::from_secs(20);
 const STATEMENT_CACHE_SIZE_MAX: usize = 1_000;
 
 /// Reads a URL, and the file of certificates that it names.
-pub(super) fn address(url: &DatabaseUrl) -> Result<DatabaseAddress, String> {
+pub(in crate::store::postgres) fn address(url: &DatabaseUrl) -> Result<DatabaseAddress, String> {
     if !DatabaseUrl::is_named_by(url.reveal()) {
         return Err("it begins with postgresql://".into());
     }
@@ -87,13 +87,13 @@ fn cache_size(written: &str) -> Result<usize, String> {
 }
 
 /// The address of a database, read.
-pub(super) struct DatabaseAddress {
-    pub(super) config: tokio_postgres::Config,
+pub(in crate::store::postgres) struct DatabaseAddress {
+    pub(in crate::store::postgres) config: tokio_postgres::Config,
     /// `None` for a connection without TLS.
-    pub(super) tls: Option<DatabaseTls>,
+    pub(in crate::store::postgres) tls: Option<DatabaseTls>,
     /// Statements that a connection keeps prepared at most. 0 for poolers that give each transaction
     /// another connection, and where nothing is said: nobody tells that one stands between.
-    pub(super) statement_cache_size: usize,
+    pub(in crate::store::postgres) statement_cache_size: usize,
 }
 
 /// Protection that a URL asks for.
