@@ -7,7 +7,7 @@ use crate::store::{
 };
 
 /// Rows of a range above which their bytes are counted before they are sent.
-const UNMEASURED_ROWS: usize = 8;
+const UNMEASURED_ROWS: usize = 256;
 
 /// The name of a table in the database.
 pub(in crate::store::postgres) fn table_name(table: EngineTable) -> String {

@@ -3,7 +3,7 @@
 
 use super::{
     address::{CONNECT_TIME_MAX, DatabaseAddress},
-    fault::connection_words,
+    fault::{connection_words, statement_error},
     prepared::PreparedStatements,
 };
 use crate::{locks::lock, store::StoreError};
@@ -22,6 +22,11 @@ use tokio::{
     time::timeout,
 };
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket, config::LoadBalanceHosts};
+
+/// Settings of a connection whose statements are planned once. The plan outlives the time in which a
+/// table is small, so none may read a whole table for a few of its keys.
+const PLANNED_ONCE: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; \
+     SET enable_mergejoin = off; SET plan_cache_mode = force_generic_plan";
 
 /// Connections at a time. A server of PostgreSQL gives a hundred unless it is told otherwise.
 pub(in crate::store::postgres) const CONNECTIONS_MAX: usize = 16;
@@ -70,11 +75,16 @@ impl Connections {
     pub(in crate::store::postgres) async fn take_new(
         self: &Arc<Self>,
     ) -> Result<TakenConnection, StoreError> {
-        let pooled = PooledConnection {
-            client: self.connect().await?,
-            prepared: PreparedStatements::new(self.address.statement_cache_size),
-        };
-        Ok(self.taken(pooled))
+        let client = self.connect().await?;
+        let room = self.address.statement_cache_size;
+        if room > 0 {
+            client
+                .batch_execute(PLANNED_ONCE)
+                .await
+                .map_err(|error| statement_error(&error))?;
+        }
+        let prepared = PreparedStatements::new(room);
+        Ok(self.taken(PooledConnection { client, prepared }))
     }
 
     /// A connection of its own, which is not kept when it is free.
