@@ -7,13 +7,14 @@ use super::{
     plan::{self, Held, PlannedCommit},
 };
 use crate::feed::{
-    group::{GroupPost, GroupRecord, Holder, ListedPlace, MemberStage},
+    group::{GroupPost, GroupRecord, Holder, ListedPlace, MemberStage, post_key},
     item::{Item, ItemId, KeyHash, Reason},
     keep_limits::KeepLimits,
     reconcile::{Delete, Evidence},
     record::{FeedNo, FeedRecord},
     stamp::Stamp,
 };
+use everfeed_adapters::Key;
 use planner::GroupPlanner;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -152,6 +153,15 @@ impl PlannedRows {
             commit,
         })
     }
+}
+
+/// The keys by which posts are looked for where an item is to be shown, in a group or a part with this
+/// namespace.
+pub(super) fn looked_for(namespace: &str, item: &Item) -> Vec<KeyHash> {
+    let names = [item.given_id(), &item.iri];
+    let names = names.map(|name| Key::Id(name.to_owned()).stripped());
+    let names = names.iter().map(|name| KeyHash::of(namespace, name));
+    names.chain(post_key(item)).collect()
 }
 
 // Decides: What does a change of a member do to its groups?

@@ -19,11 +19,11 @@ use crate::{
         stamp::Stamp,
     },
     store::{
-        CatalogStore as _, Feeds as _, Remedy, StoreError, Subscription, Subscriptions as _,
-        Watched as _,
+        CatalogStore as _, Feeds as _, Groups as _, Remedy, StoreError, Subscription,
+        Subscriptions as _, WantedGroup, Watched as _,
         conformance::{
             postgres_server::{execute, fresh_database, on_a_thread, open},
-            rig::{NAMESPACE, START, add, all, commit, delete, ids, ids_of},
+            rig::{NAMESPACE, START, add, all, commit, delete, edit, ids, ids_of},
             subscriptions::{lease, new},
         },
         database_url::DatabaseUrl,
@@ -78,6 +78,28 @@ async fn an_ordinary_commit_takes_two_round_trips() {
         let expect = if n == 2 { 2..=4 } else { 2..=2 };
         assert!(expect.contains(&taken), "commit {n} took {taken}");
     }
+}
+
+#[tokio::test]
+async fn a_commit_that_moves_a_group_takes_three_round_trips() {
+    let store = open(&fresh_database(), clock()).unwrap();
+    let mut record = store.register("blog", NAMESPACE).await.unwrap();
+    let group = store.register("all", "all").await.unwrap().no;
+    let wanted = WantedGroup {
+        metadata: Arc::default(),
+        members: vec![(record.no, "http://blog.example/".into())],
+    };
+    store.set_group(group, wanted).await.unwrap();
+    while !store.advance_group(group, 10).await.unwrap().is_settled {}
+    let mut taken = Vec::new();
+    for change in [add(1), add(2), edit(1, "another"), delete(2)] {
+        let before = round_trips(&store);
+        let receipt = store.commit(commit(&record, vec![change])).await.unwrap();
+        assert_eq!(receipt.groups.len(), 1);
+        record = receipt.feed;
+        taken.push(round_trips(&store) - before);
+    }
+    assert_eq!(taken, [3, 3, 3, 3]);
 }
 
 #[tokio::test]
@@ -149,7 +171,7 @@ async fn a_damaged_item_is_named_and_forgotten() {
     let receipt = receipt.unwrap();
     execute(
         &database,
-        "UPDATE rows_items SET value = '\\x00' WHERE key = (SELECT min(key) FROM rows_items)",
+        "UPDATE rows_items SET value = '\\x00' WHERE key = (SELECT key FROM rows_items ORDER BY key LIMIT 1)",
     );
     let read = store.page(PageQuery::all(feed.no, Order::MODIFIED)).await;
     let told = read.unwrap_err().to_string();

@@ -117,6 +117,7 @@ fn named(commit: &Commit) -> Vec<NamedRows> {
     named.extend([
         FEEDS.named(&key),
         groups::named_of(feed),
+        groups::named_records(feed),
         ITEMS.named_last(&key, 1),
         OBSERVATIONS.named_last(&key, 1),
     ]);

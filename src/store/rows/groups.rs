@@ -22,8 +22,9 @@ use crate::{
     },
     store::{
         GroupStep, StoreError, WantedGroup,
-        engine::{NamedRows, RowLock, RowPart, RowReader, RowWriter},
+        engine::{EngineTable, NamedRows, RowLock, RowPart, RowReader, RowWriter},
         group_plan::{self, GroupHeld, HeldGroup, MemberCommit, PlannedGroup, PlannedRows},
+        plan::Moved,
         stored::item::{decode_item, plain_bytes},
     },
 };
@@ -68,10 +69,7 @@ pub(in crate::store) fn followers(
     if groups.is_empty() {
         return Ok(Vec::new());
     }
-    tx.name(|| {
-        let groups = groups.iter();
-        groups.flat_map(|no| named_holdings(*no, member)).collect()
-    })?;
+    name_holdings(tx, &groups, member)?;
     let groups = groups.into_iter();
     groups
         .map(|no| {
@@ -82,17 +80,51 @@ pub(in crate::store) fn followers(
         .collect()
 }
 
-/// Names the rows of a group that a commit of a member leads to.
-fn named_holdings(group: FeedNo, member: MemberCommit<'_>) -> Vec<NamedRows> {
-    let feed = member.planned.receipt.feed.no;
-    let (key, items) = (feed_key(group), member.planned.items.keys());
-    let holders = items.map(|item| holding_key(group, Holder { feed, item: *item }));
-    let holders: Vec<_> = holders.collect();
-    let holdings = || HOLDINGS.named_all(&holders);
-    let shown = holdings().via(IDS.of_engine(), &key, RowPart::Value);
+/// Names the rows of groups that a commit of a member leads to.
+fn name_holdings(
+    tx: &dyn RowWriter,
+    groups: &[FeedNo],
+    member: MemberCommit<'_>,
+) -> Result<(), StoreError> {
+    if !tx.fetches_named() {
+        return Ok(());
+    }
+    let mut named = Vec::new();
+    for group in groups {
+        let namespace = reads::record(tx, *group)?.ids.namespace;
+        named.extend(named_holdings(*group, &namespace, member));
+    }
+    tx.prefetch(&named)
+}
+
+fn named_holdings(group: FeedNo, namespace: &str, member: MemberCommit<'_>) -> Vec<NamedRows> {
+    let (feed, items) = (
+        member.planned.receipt.feed.no,
+        member.planned.items.values(),
+    );
+    let (mut holders, mut ids, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+    for Moved { item, .. } in items {
+        let holder = Holder {
+            feed,
+            item: item.id,
+        };
+        holders.push(holding_key(group, holder));
+        // A part has the items of its feed.
+        ids.push(id_key(group, item.id));
+        let looked_for = group_plan::looked_for(namespace, item).into_iter();
+        keys.extend(looked_for.map(|key| hash_key(group, key)));
+    }
+    let key = feed_key(group);
+    let of_group = |named: NamedRows, table: EngineTable| named.via(table, &key, RowPart::Value);
+    let posts = |named: NamedRows| of_group(named, GROUP_POSTS.of_engine());
+    let shown = |named: NamedRows| of_group(of_group(named, IDS.of_engine()), ITEMS.of_engine());
     let mut named = vec![
-        holdings().via(GROUP_POSTS.of_engine(), &key, RowPart::Value),
-        shown.via(ITEMS.of_engine(), &key, RowPart::Value),
+        posts(HOLDINGS.named_all(&holders)),
+        shown(HOLDINGS.named_all(&holders)),
+        posts(KEYS.named_all(&keys)),
+        shown(KEYS.named_all(&keys)),
+        of_group(IDS.named_all(&ids), ITEMS.of_engine()),
+        GROUP_POSTS.named_all(&ids),
         ITEMS.named_last(&key, 1),
         SEGMENTS.named_last(&key, 1),
     ];
@@ -114,6 +146,12 @@ pub(in crate::store) fn locked_with_groups(feed: FeedNo) -> Vec<NamedRows> {
 pub(in crate::store) fn named_of(feed: FeedNo) -> NamedRows {
     let groups = MEMBERSHIPS.named_first(&feed_key(feed), MEMBERSHIPS_MAX);
     groups.via(GROUPS.of_engine(), &[], RowPart::KeyFrom(4))
+}
+
+/// Names the records of the groups of a feed.
+pub(in crate::store) fn named_records(feed: FeedNo) -> NamedRows {
+    let groups = MEMBERSHIPS.named_first(&feed_key(feed), MEMBERSHIPS_MAX);
+    groups.via(FEEDS.of_engine(), &[], RowPart::KeyFrom(4))
 }
 
 /// Groups of a feed that are named.
