@@ -143,6 +143,9 @@ pub fn logged_url(url: &str) -> String {
 /// A text for the log or the operator in which there may be URLs, or paths with queries: each as
 /// [`logged_url`] has it.
 pub fn logged_text(text: &str) -> String {
+    if !text.contains(['?', '#', '@']) {
+        return text.to_owned();
+    }
     let is_between = |c: char| c.is_whitespace() || "\"'`()<>".contains(c);
     let mut logged = String::with_capacity(text.len());
     for piece in text.split_inclusive(is_between) {
