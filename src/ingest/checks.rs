@@ -4,7 +4,6 @@
 
 use super::{
     Context, FeedSpec, Upstream,
-    compute::compute,
     events::tell,
     recording::{RecordedAnswer, RecordedPage, record_answer},
     transact::{Decision, transact},
@@ -125,6 +124,7 @@ impl<'a> Check<'a> {
             }
         }
         let reply = tokio::select! {
+            biased;
             reply = upstream.page(feed, &url) => reply,
             () = stop.cancelled() => return Ok(None),
         };
@@ -139,7 +139,9 @@ impl<'a> Check<'a> {
             PageReply::Answer(answer) => {
                 let host_pause = pause(&answer, feed, self.state, now);
                 let asked_for = url.clone();
-                let (said, page) = compute(move || said(&answer, &entry, &asked_for)).await?;
+                let (said, page) = context
+                    .compute(move || said(&answer, &entry, &asked_for))
+                    .await?;
                 (said, page, host_pause)
             }
         };
