@@ -257,6 +257,8 @@ pub struct Parts {
     pub gate: ReadGate,
     /// Counters.
     pub metrics: Metrics,
+    /// A random number of 0..1, so that subscribers that failed together do not come back together.
+    pub jitter: fn() -> f64,
 }
 
 /// Parts of the way to callbacks.
@@ -301,6 +303,8 @@ struct Shared {
     /// Positions on their way to the store.
     acknowledgements: Acknowledgements,
     metrics: Metrics,
+    /// A random number of 0..1.
+    jitter: fn() -> f64,
     roster: Roster,
     stop: CancellationToken,
 }
@@ -327,6 +331,7 @@ impl Hub {
             places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
             questions: QuestionBudget::new(callbacks.resolver),
             metrics: parts.metrics,
+            jitter: parts.jitter,
             roster: Roster::default(),
             stop: CancellationToken::new(),
             config,

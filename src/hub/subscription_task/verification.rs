@@ -180,14 +180,15 @@ impl SubscriptionTask {
     }
 
     async fn postpone(&mut self, why: &str, retry_after: Option<Duration>) {
-        let now = self.place.shared.now();
+        let shared = &self.place.shared;
+        let (now, chance) = (shared.now(), (shared.jitter)());
         let (host, topic) = (self.row.host(), self.row.shown_topic());
         debug!(callback.host = %host, "A request for `{topic}` is asked about again at {host}: {why}");
         let Some(pending) = &mut self.row.sub.pending else {
             return;
         };
         pending.attempts = pending.attempts.saturating_add(1);
-        pending.next_try = retry_schedule::verify_at(now, pending.attempts, retry_after);
+        pending.next_try = retry_schedule::verify_at(now, pending.attempts, retry_after, chance);
         self.row.save().await;
     }
 }
