@@ -223,7 +223,7 @@ async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome
     let mut advance = Advance::over(&page, &push, &stored.acked);
     if is_still {
         advance = advance.staying(&stored.position);
-    } else if page.count == 0 && page.degraded != Some(Degraded::Ahead) {
+    } else if page.count == 0 && !push.is_told_to_begin_anew(&page) {
         // Everything in it may be hidden, and yet it lies further on. Nothing is pushed.
         return Ok(PushOutcome::Advanced(advance.staying(page.goes_on_at())));
     }
@@ -297,6 +297,16 @@ impl Push {
             return false;
         };
         self.tells_channel && known < page.head.metadata_t
+    }
+
+    /// True for a page that says that what the subscriber holds is of no use. Those that only show
+    /// posts hold nothing.
+    fn is_told_to_begin_anew(&self, page: &Rendered) -> bool {
+        match page.degraded {
+            Some(Degraded::Ahead) => true,
+            Some(Degraded::Reset) => matches!(self.target, Target::Callback(_)),
+            Some(Degraded::Moved | Degraded::Time) | None => false,
+        }
     }
 
     /// The validators of its page; `is_still` where it has no items.

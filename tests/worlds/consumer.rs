@@ -207,7 +207,8 @@ pub(crate) async fn act(world: Arc<World>, life: Arc<Life>, consumer: SharedCons
                 sleep(Duration::from_secs(if waited.is_ok() { 0 } else { 20 })).await;
             }
             Way::Stream => {
-                let ended = follow(&world, &life, &mut *consumer.lock().await).await;
+                let ended = follow(&world, &life, &consumer).await;
+                world.trace(&format!("consumer {no}: its stream ends: {ended:?}"));
                 sleep(Duration::from_secs(if ended.is_ok() { 2 } else { 20 })).await;
             }
             Way::Push { .. } => super::push::keep_subscribed(&world, &life, &consumer).await,
@@ -216,15 +217,15 @@ pub(crate) async fn act(world: Arc<World>, life: Arc<Life>, consumer: SharedCons
 }
 
 /// Follows a stream of events until it ends.
-async fn follow(world: &World, life: &Life, consumer: &mut Consumer) -> Result<(), String> {
-    let no = consumer.plan.no;
+async fn follow(world: &World, life: &Life, shared: &SharedConsumer) -> Result<(), String> {
+    let (no, url) = {
+        let consumer = shared.lock().await;
+        let (feed, view) = (consumer.feed(), consumer.view());
+        let cursor = &consumer.mirror.cursor;
+        let url = format!("/feeds/{feed}.events?{view}&since=cursor:{cursor}");
+        (consumer.plan.no, url)
+    };
     let way = format!("consumer {no}");
-    let url = format!(
-        "/feeds/{}.events?{}&since=cursor:{}",
-        consumer.feed(),
-        consumer.view(),
-        consumer.mirror.cursor
-    );
     let answer = life
         .open(&way, get(&url))
         .await
@@ -233,12 +234,15 @@ async fn follow(world: &World, life: &Life, consumer: &mut Consumer) -> Result<(
         return Err(format!("status {}", answer.status()));
     }
     let told = Told::of(answer.headers());
-    if !consumer.mirror.is_of(&told.generation) {
-        world.trace(&format!("consumer {no} begins its stream anew"));
-        consumer.mirror.forget_all(Some(&told.generation));
-        return Ok(());
+    {
+        let mirror = &mut shared.lock().await.mirror;
+        if !mirror.is_of(&told.generation) {
+            world.trace(&format!("consumer {no} begins its stream anew"));
+            mirror.forget_all(Some(&told.generation));
+            return Ok(());
+        }
+        mirror.know(&told.generation);
     }
-    consumer.mirror.know(&told.generation);
     let ends_at_ms = world.now_ms() + world.draw(&way, |chance| chance.within(10, 3600)) * SECOND;
     let mut body: ServeBody = answer.into_body();
     let mut events = Events::default();
@@ -250,26 +254,27 @@ async fn follow(world: &World, life: &Life, consumer: &mut Consumer) -> Result<(
         let Some(Ok(frame)) = frame else {
             return Ok(());
         };
-        let data = frame.into_data().unwrap_or_default();
-        if world.is_troubled(&way, world.plan.trouble / 4) {
+        let mut data = frame.into_data().unwrap_or_default();
+        let breaks = world.is_troubled(&way, world.plan.trouble / 4);
+        if breaks {
             // It breaks within these bytes.
-            let cut = world.draw(&way, |chance| chance.below(data.len() as u64)) as usize;
-            events.take(&data[..cut], &mut consumer.mirror)?;
-            consumer.check(world, life);
-            return Ok(());
+            let cut = world.draw(&way, |chance| chance.below(data.len() as u64));
+            data.truncate(cut as usize);
         }
+        let consumer = &mut *shared.lock().await;
         let before = consumer.mirror.cursor.clone();
         if let Err(why) = events.take(&data, &mut consumer.mirror) {
             world.fault(format!("consumer {no}: {why}"));
             return Err(why);
         }
         if consumer.mirror.cursor != before {
-            world.trace(&format!(
-                "consumer {no} streams to {}",
-                consumer.mirror.cursor
-            ));
+            let cursor = &consumer.mirror.cursor;
+            world.trace(&format!("consumer {no} streams to {cursor}"));
         }
         consumer.check(world, life);
+        if breaks {
+            return Ok(());
+        }
     }
 }
 

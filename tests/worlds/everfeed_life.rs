@@ -278,13 +278,7 @@ impl Life {
             return Err(broken());
         }
         if fate == Fate::Doubled {
-            drop(
-                self.answer(request.clone())
-                    .await
-                    .into_body()
-                    .collect()
-                    .await,
-            );
+            drop(self.answer(request.clone()).await);
         }
         let response = self.answer(request).await;
         self.world.point("before an answer is sent").await;

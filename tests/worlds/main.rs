@@ -42,7 +42,7 @@ fn in_every_world_all_consumers_end_with_what_their_feeds_hold() {
         None => 0..count.unwrap_or(WORLDS),
     };
     let began = Instant::now();
-    let mut simulated = 0;
+    let (mut simulated, mut failed) = (0, None);
     for seed in seeds.clone() {
         let plan = Plan::of(seed);
         let outcome = play(&plan);
@@ -60,7 +60,8 @@ fn in_every_world_all_consumers_end_with_what_their_feeds_hold() {
             );
         }
         if let Some(fault) = outcome.fault {
-            panic!("world {seed}: {fault}\n{}\n{plan:#?}", outcome.tail);
+            println!("world {seed}: {fault}");
+            failed.get_or_insert((seed, outcome.tail));
         }
     }
     let secs = began.elapsed().as_secs_f64();
@@ -69,4 +70,25 @@ fn in_every_world_all_consumers_end_with_what_their_feeds_hold() {
         seeds.end - seeds.start,
         simulated as f64 / 86_400.0 / secs
     );
+    if let Some((seed, tail)) = failed {
+        panic!(
+            "world {seed} fails:\n{tail}\nreplay it: EVERFEED_WORLD={seed} cargo test --test worlds"
+        );
+    }
+}
+
+/// Worlds that are played twice.
+const TWICE: u64 = 6;
+
+#[test]
+fn a_world_that_is_played_again_has_the_same_trace() {
+    for seed in 0..TWICE {
+        let plan = Plan::of(seed);
+        let (one, other) = (play(&plan), play(&plan));
+        assert_eq!(
+            (one.lines, one.digest),
+            (other.lines, other.digest),
+            "world {seed}"
+        );
+    }
 }

@@ -91,7 +91,12 @@ async fn fetched(
         Ok(reply) => reply.status().to_string(),
         Err(error) => error.to_string(),
     };
-    world.trace(&format!("{host} is asked for {path}: {told}"));
+    let line = format!("{host} is asked for {path}: {told}");
+    if told.starts_with("304") {
+        world.trace_aside(&line);
+    } else {
+        world.trace(&line);
+    }
     world.point("behind an answer of a publisher").await;
     outcome
 }

@@ -4,7 +4,7 @@
 use super::{
     consumer::{Consumer, act},
     everfeed_life::Life,
-    plan::{HOUR, Plan, SECOND, What},
+    plan::{ConsumerPlan, HOUR, Plan, SECOND, What},
     push::CallbackSide,
     quiet,
     world::{World, stamp},
@@ -67,12 +67,8 @@ struct Agenda {
 pub(crate) fn play(plan: &Plan) -> Outcome {
     catch_panics();
     let world = World::new(plan.clone());
-    let consumers = plan.consumers.iter().map(Consumer::new);
-    let side = CallbackSide::of(
-        consumers
-            .map(|consumer| Arc::new(Mutex::new(consumer)))
-            .collect(),
-    );
+    let shared = |plan: &ConsumerPlan| (plan.no, Arc::new(Mutex::new(Consumer::new(plan))));
+    let side = CallbackSide::of(plan.consumers.iter().map(shared).collect());
     let agenda = StdMutex::new(Agenda {
         deeds: plan
             .deeds
@@ -113,7 +109,7 @@ pub(crate) fn play(plan: &Plan) -> Outcome {
 
 fn outcome(world: &Arc<World>, side: &CallbackSide) -> Outcome {
     let (mut pages, mut anew, mut pushes) = (0, 0, 0);
-    for consumer in &side.consumers {
+    for (_, consumer) in &side.consumers {
         let consumer = consumer.try_lock().expect("nobody acts any more");
         pages += consumer.mirror.pages;
         anew += consumer.mirror.anew;
@@ -124,7 +120,7 @@ fn outcome(world: &Arc<World>, side: &CallbackSide) -> Outcome {
         fault: state.fault().cloned(),
         digest: state.trace.digest(),
         lines: state.trace.count(),
-        tail: state.trace.tail(60),
+        tail: state.trace.tail(400),
         simulated: state.elapsed(),
         pushes,
         pages,
@@ -155,7 +151,7 @@ async fn live(world: &Arc<World>, side: &CallbackSide, agenda: &StdMutex<Agenda>
     world.trace("everfeed starts");
     let ends = async {
         let life = started(world, side).await;
-        for consumer in &side.consumers {
+        for (_, consumer) in &side.consumers {
             tokio::spawn(act(world.clone(), life.clone(), consumer.clone()));
         }
         drive(world, &life, agenda).await

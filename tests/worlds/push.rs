@@ -31,7 +31,8 @@ use url::{Url, form_urlencoded};
 /// The callbacks of all consumers, which outlive everfeed.
 #[derive(Clone)]
 pub(crate) struct CallbackSide {
-    pub(crate) consumers: Vec<SharedConsumer>,
+    /// By their numbers.
+    pub(crate) consumers: Vec<(usize, SharedConsumer)>,
     chains: Arc<Mutex<BTreeMap<usize, Chain>>>,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct Chain {
 }
 
 impl CallbackSide {
-    pub(crate) fn of(consumers: Vec<SharedConsumer>) -> Self {
+    pub(crate) fn of(consumers: Vec<(usize, SharedConsumer)>) -> Self {
         Self {
             consumers,
             chains: Arc::default(),
@@ -185,17 +186,10 @@ impl CallbackSide {
         no: usize,
         request: &Request,
     ) -> Response<Bytes> {
-        let consumer = self.consumers.iter();
-        let mut found = None;
-        for consumer in consumer {
-            let held = consumer.lock().await;
-            if held.plan.no == no {
-                found = Some(held);
-            }
-        }
-        let Some(mut consumer) = found else {
+        let Some((_, consumer)) = self.consumers.iter().find(|(of, _)| *of == no) else {
             return status(404);
         };
+        let mut consumer = consumer.lock().await;
         let away = world.state().away_until_ms.get(&no).copied();
         if away.is_some_and(|until| world.now_ms() < until) {
             return status(503);

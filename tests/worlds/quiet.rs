@@ -29,7 +29,7 @@ pub(crate) async fn difference(world: &World, life: &Life) -> Option<String> {
     {
         return Some(format!("the group: {why}"));
     }
-    for consumer in life.callback_side().consumers {
+    for (_, consumer) in life.callback_side().consumers {
         // A consumer that waits holds its place.
         let consumer = tokio::time::timeout(Duration::from_secs(900), consumer.lock()).await;
         let Ok(consumer) = consumer else {

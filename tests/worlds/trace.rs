@@ -14,7 +14,8 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    pub(crate) fn add(&mut self, now_us: u64, line: &str) {
+    /// Adds a line. One that says little is not shown.
+    pub(crate) fn add(&mut self, now_us: u64, line: &str, is_shown: bool) {
         let secs = now_us / 1_000_000;
         let line = format!(
             "{:02}:{:02}:{:02}.{:06} {line}",
@@ -27,7 +28,9 @@ impl Trace {
         self.digest.update("\n");
         self.bytes += line.len() + 1;
         self.count += 1;
-        self.lines.push_back(line);
+        if is_shown {
+            self.lines.push_back(line);
+        }
         if self.lines.len() > KEPT {
             self.lines.pop_front();
         }

@@ -144,9 +144,18 @@ impl World {
     }
 
     pub(crate) fn trace(&self, line: &str) {
+        self.add_line(line, true);
+    }
+
+    /// A line that says little, and is not shown.
+    pub(crate) fn trace_aside(&self, line: &str) {
+        self.add_line(line, false);
+    }
+
+    fn add_line(&self, line: &str, is_shown: bool) {
         let mut state = self.state();
         let now_us = state.elapsed().as_micros() as u64;
-        state.trace.add(now_us, line);
+        state.trace.add(now_us, line, is_shown);
     }
 
     /// Draws from the chances of something with this name.
