@@ -15,6 +15,7 @@ use crate::{
         stamp::Stamp,
         view::{Deletions, View},
     },
+    mistakes::{Mistake, is_made},
     notify::Notify,
     readers::{PushMax, Readers, usual_deletions},
     render::{Representation, Site, link_header},
@@ -374,7 +375,10 @@ impl Hub {
         Ok(())
     }
 
-    fn resume(&self, sub: Subscription, progress: Progress) {
+    fn resume(&self, sub: Subscription, mut progress: Progress) {
+        if is_made(Mistake::StartAtTheHead) {
+            progress.acked = None;
+        }
         let key = Key {
             topic: sub.topic.clone(),
             address: sub.target.address().to_owned(),

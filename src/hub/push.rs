@@ -9,6 +9,7 @@ use super::{
 use crate::{
     auth::PrincipalId,
     feed::{cursor::Toc, page::Degraded, stamp::Stamp, view::View},
+    mistakes::{Mistake, is_made},
     readers::{PushMax, ReadError, ReadRequest, Rendered},
     render::{Representation, Site},
     store::subscriptions::{Directive, Progress, PushWishes, Target, Told},
@@ -282,6 +283,8 @@ async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome
             })
         }
         Delivered::Gone => PushOutcome::Gone,
+        Delivered::Failed(_) if is_made(Mistake::FailedPushTaken) => PushOutcome::Advanced(advance),
+        Delivered::Failed(_) if is_made(Mistake::FailedPushEnds) => PushOutcome::Gone,
         Delivered::Failed(not_taken) => PushOutcome::Failed(not_taken),
         Delivered::Unsendable => PushOutcome::Ours("it cannot be put into a request".to_owned()),
     })
@@ -304,7 +307,9 @@ impl Push {
     fn is_told_to_begin_anew(&self, page: &Rendered) -> bool {
         match page.degraded {
             Some(Degraded::Ahead) => true,
-            Some(Degraded::Reset) => matches!(self.target, Target::Callback(_)),
+            Some(Degraded::Reset) => {
+                matches!(self.target, Target::Callback(_)) && !is_made(Mistake::HiddenResetUntold)
+            }
             Some(Degraded::Moved | Degraded::Time) | None => false,
         }
     }

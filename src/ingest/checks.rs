@@ -20,6 +20,7 @@ use crate::{
         schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
     },
+    mistakes::{Mistake, is_made},
     secret::logged_url,
     store::Commit,
 };
@@ -403,7 +404,9 @@ fn said(answer: &PageAnswer, entry: &Entry, url: &str) -> (CheckResult, Answered
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
             let text = PageText::new(&answer.body, &hints);
             page.words = few(text.count(entry));
-            if page.words > 0 && !is_of_namesake(&text, entry, url, &page.landing) {
+            if is_made(Mistake::PageTakenForGone) {
+                CheckResult::Gone
+            } else if page.words > 0 && !is_of_namesake(&text, entry, url, &page.landing) {
                 CheckResult::Shown
             } else if answer.is_cut {
                 // What was not read may show it.

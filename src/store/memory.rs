@@ -80,7 +80,11 @@ impl Engine for Memory {
         &self,
         work: impl Fn(&dyn RowReader) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
-        self.answer(move |state, _| work(&state.tables))
+        let read = self.answer(move |state, _| work(&state.tables));
+        match &self.pace {
+            None => read,
+            Some(writer) => writer.read(read),
+        }
     }
 
     fn write<T: Send + 'static>(

@@ -6,7 +6,7 @@ use super::{
     plan::Category,
     publisher::Publisher,
     push::CallbackSide,
-    world::{World, WorldClock, WorldDisk, jitter},
+    world::{PromptDisk, World, WorldClock, WorldDisk, jitter},
 };
 use bytes::Bytes;
 use everfeed::{
@@ -53,7 +53,9 @@ const POLL_SECS: [u64; 2] = [60, 900];
 /// everfeed at work.
 pub(crate) struct Life {
     world: Arc<World>,
-    pub(crate) store: Arc<dyn Store>,
+    store: Arc<dyn Store>,
+    /// The same store for a look at once.
+    pub(crate) look: Memory,
     notify: Arc<Notify>,
     pub(crate) catalog: Catalog,
     poller: Poller,
@@ -80,6 +82,7 @@ impl Life {
         let clock: Arc<dyn Clock> = Arc::new(WorldClock(world.clone()));
         let pace = Arc::new(WorldDisk(world.clone()));
         let store: Arc<dyn Store> = Arc::new(Memory::on(&world.disk, clock.clone(), pace));
+        let look = Memory::on(&world.disk, clock.clone(), Arc::new(PromptDisk));
         let feeds = settings(world);
         let progress = RegistrationProgress::of(feeds.len());
         let snapshot = catalog::register(&*store, feeds, &progress).await?;
@@ -162,6 +165,7 @@ impl Life {
             .service(stack(router, Metrics::default()));
         let life = Self {
             world: world.clone(),
+            look,
             store,
             notify,
             catalog,

@@ -6,8 +6,9 @@ use super::{
     mistakes::{ConsumerMistake, made},
     plan::Category,
 };
-use everfeed::feed::{
-    cursor::Toc, item::Item, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp,
+use everfeed::{
+    feed::{cursor::Toc, item::Item, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp},
+    store::traits::Feeds as _,
 };
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -226,7 +227,7 @@ pub(crate) fn present(
     let no = catalog.read_by(feed, None)?;
     let query = PageQuery::all(no, Order::MODIFIED);
     // Reads of a store in memory end at once.
-    let page = life.store.page(query).now_or_never()?.ok()?;
+    let page = life.look.page(query).now_or_never()?.ok()?;
     Some((no, page.items, page.record))
 }
 

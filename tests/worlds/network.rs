@@ -113,7 +113,7 @@ fn answered(world: &World, host: &str, path: &str, request: &layers::Request) ->
         status,
         media_type,
         body,
-    } = publisher.answer(path);
+    } = publisher.answer(path, &state.publishers);
     let tag = format!("\"{}\"", hex::encode(&Sha256::digest(&body)[..8]));
     let held = request.headers().get(header::IF_NONE_MATCH);
     let is_held = status == 200 && held.is_some_and(|held| held.as_bytes() == tag.as_bytes());

@@ -8,7 +8,7 @@ pub(crate) const MINUTE: u64 = 60 * SECOND;
 pub(crate) const HOUR: u64 = 60 * MINUTE;
 
 /// Everything that is decided before a world begins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) feeds: Vec<FeedPlan>,
@@ -37,6 +37,8 @@ pub(crate) struct FeedPlan {
     pub(crate) has_archives: bool,
     /// True where the pages of deleted posts say so.
     pub(crate) has_pages: bool,
+    /// The blog of which its document shows the posts, too.
+    pub(crate) copies: Option<usize>,
     /// The category that anonymous readers see, where they see a part of it.
     pub(crate) shown: Option<Category>,
 }
@@ -123,6 +125,10 @@ pub(crate) enum What {
     },
     /// The text of all posts changes a little.
     Reformat {
+        feed: usize,
+    },
+    /// Its posts get other ids, and keep their links.
+    Renumber {
         feed: usize,
     },
     /// The publisher does not answer, or answers 500.
@@ -248,6 +254,7 @@ fn feed(no: usize, chance: &mut Chance) -> FeedPlan {
         posts: chance.within(1, 20) as u32,
         has_archives: chance.permille(300),
         has_pages: chance.permille(700),
+        copies: (no > 0 && chance.permille(300)).then_some(0),
         shown: chance.permille(250).then(|| *chance.pick(&Category::ALL)),
     }
 }
@@ -282,7 +289,7 @@ fn consumer(no: usize, feeds: &[FeedPlan], has_group: bool, chance: &mut Chance)
 }
 
 fn publishing(feed: usize, chance: &mut Chance) -> What {
-    match chance.below(20) {
+    match chance.below(21) {
         0..7 => What::Add {
             feed,
             posts: chance.within(1, 6) as u32,
@@ -296,6 +303,7 @@ fn publishing(feed: usize, chance: &mut Chance) -> What {
             category: *chance.pick(&Category::ALL),
         },
         18 => What::Reformat { feed },
+        19 => What::Renumber { feed },
         _ => What::Outage {
             feed,
             secs: chance.within(60, 7200),

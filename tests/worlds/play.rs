@@ -5,6 +5,7 @@ use super::{
     consumer::{Consumer, act},
     everfeed_life::Life,
     plan::{ConsumerPlan, HOUR, Plan, SECOND, What},
+    publisher::Publisher,
     push::CallbackSide,
     quiet,
     world::{World, stamp},
@@ -25,6 +26,9 @@ thread_local! {
 
 /// The longest rest until a world is as it should be.
 const REST_HOURS: u64 = 30;
+
+/// Hours of rest after which every consumer holds what its feed holds, whatever that is.
+const REST_HOURS_CONSUMERS: u64 = 4;
 
 /// Seconds within which an armed crash happens, at a point or without one.
 const ARMED_SECS: u64 = 300;
@@ -215,14 +219,17 @@ async fn drive(world: &Arc<World>, life: &Arc<Life>, agenda: &StdMutex<Agenda>) 
             }
             state.configurations += 1;
         }
-        life.callback_side().all_anew();
+        life.callback_side().begin_rest(world);
     }
     reload(world, life).await;
     let mut why = None;
-    for _ in 0..REST_HOURS {
+    for hour in 1..=REST_HOURS {
         sleep(Duration::from_millis(HOUR)).await;
-        why = quiet::difference(world, life).await;
-        if why.is_none() {
+        let of_consumers = quiet::of_consumers(life).await;
+        why = of_consumers
+            .clone()
+            .or_else(|| quiet::of_feeds(world, life));
+        if why.is_none() || (hour >= REST_HOURS_CONSUMERS && of_consumers.is_some()) {
             break;
         }
     }
@@ -262,7 +269,8 @@ async fn happen(
         What::Empty { feed, category } => with_publisher(world, *feed, |publisher| {
             publisher.empty(*category);
         }),
-        What::Reformat { feed } => with_publisher(world, *feed, |publisher| publisher.form += 1),
+        What::Reformat { feed } => with_publisher(world, *feed, Publisher::reformat),
+        What::Renumber { feed } => with_publisher(world, *feed, Publisher::renumber),
         What::Outage { feed, secs } => {
             let until = world.now_ms() + secs * SECOND;
             with_publisher(world, *feed, |publisher| publisher.out_until_ms = until)
@@ -391,11 +399,7 @@ fn later(world: &World, agenda: &StdMutex<Agenda>, secs: u64, what: What) {
 }
 
 /// Does something with a publisher; false where there is none of that number.
-fn with_publisher(
-    world: &World,
-    no: usize,
-    work: impl FnOnce(&mut super::publisher::Publisher),
-) -> bool {
+fn with_publisher(world: &World, no: usize, work: impl FnOnce(&mut Publisher)) -> bool {
     let mut state = world.state();
     let publisher = state.publishers.get_mut(&no);
     publisher.map(work).is_some()

@@ -6,7 +6,7 @@ use super::{
     plan::{Category, FeedPlan},
 };
 use chrono::DateTime;
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// 2026-06-01, the beginning of every world, in seconds since 1970.
 pub(crate) const START_SECS: u64 = 1_780_272_000;
@@ -20,18 +20,24 @@ pub(crate) struct Publisher {
     pub(crate) posts: Vec<Post>,
     /// Time up to which it does not answer, in milliseconds.
     pub(crate) out_until_ms: u64,
-    /// Times that it reformatted its posts.
-    pub(crate) form: u32,
+    /// Times that its posts got other ids.
+    renumbered: u32,
     chance: Chance,
 }
 
 /// A post as it is now.
 #[derive(Clone, Debug)]
 pub(crate) struct Post {
+    /// The blog on which it stands.
+    pub(crate) blog: usize,
     pub(crate) no: u32,
     pub(crate) version: u32,
     pub(crate) category: Category,
     pub(crate) is_alive: bool,
+    /// Times that its blog was reformatted.
+    form: u32,
+    /// Times that its blog gave its posts other ids.
+    renumbered: u32,
     published_secs: u64,
 }
 
@@ -48,7 +54,7 @@ impl Publisher {
             plan: plan.clone(),
             posts: Vec::new(),
             out_until_ms: 0,
-            form: 0,
+            renumbered: 0,
             chance: Chance::of(seed, &format!("publisher {}", plan.no)),
         };
         for post in 0..plan.posts {
@@ -65,10 +71,13 @@ impl Publisher {
     pub(crate) fn add(&mut self, now_secs: u64) {
         let category = *self.chance.pick(&Category::ALL);
         self.posts.push(Post {
+            blog: self.plan.no,
             no: self.posts.len() as u32,
             version: 0,
             category,
             is_alive: true,
+            form: 0,
+            renumbered: self.renumbered,
             published_secs: now_secs,
         });
     }
@@ -90,6 +99,26 @@ impl Publisher {
             Category::Notes => Category::News,
         };
         Some(post.no)
+    }
+
+    /// True for one whose posts had other ids before. Which post is which cannot be known where it was
+    /// edited meanwhile.
+    pub(crate) fn has_renumbered(&self) -> bool {
+        self.renumbered > 0
+    }
+
+    /// Gives all posts other ids.
+    pub(crate) fn renumber(&mut self) {
+        self.renumbered += 1;
+        let times = self.renumbered;
+        self.posts
+            .iter_mut()
+            .for_each(|post| post.renumbered = times);
+    }
+
+    /// Changes the text of all posts a little.
+    pub(crate) fn reformat(&mut self) {
+        self.posts.iter_mut().for_each(|post| post.form += 1);
     }
 
     pub(crate) fn delete(&mut self) -> Option<u32> {
@@ -121,7 +150,14 @@ impl Publisher {
         Some(self.posts[post].no)
     }
 
-    /// The posts of the document, newest first.
+    /// Posts of the document: its own, and copies of those of another blog where it copies.
+    pub(crate) fn document<'p>(&'p self, all: &'p BTreeMap<usize, Self>) -> Vec<&'p Post> {
+        let copied = self.plan.copies.and_then(|of| all.get(&of));
+        let copied = copied.into_iter().flat_map(Self::shown);
+        self.shown().chain(copied).collect()
+    }
+
+    /// The posts of its own in the document, newest first.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &Post> {
         self.living().take(self.plan.window)
     }
@@ -140,9 +176,9 @@ impl Publisher {
     }
 
     /// The answer to a path.
-    pub(crate) fn answer(&self, path: &str) -> Page {
+    pub(crate) fn answer(&self, path: &str, all: &BTreeMap<usize, Self>) -> Page {
         if path == "/feed" {
-            return self.feed_page(self.shown(), self.older(0).map(|_| 1));
+            return self.feed_page(self.document(all).into_iter(), self.older(0).map(|_| 1));
         }
         if let Some(page) = path
             .strip_prefix("/archive/")
@@ -164,7 +200,7 @@ impl Publisher {
                     "<html><head><title>{}</title></head><body><h1>{}</h1><p>{}</p></body></html>",
                     post.title(),
                     post.title(),
-                    self.text(post)
+                    post.text()
                 ),
             },
             Some(_) => not_found(410),
@@ -199,11 +235,13 @@ impl Publisher {
             for post in posts {
                 let _ = write!(
                     body,
-                    "<entry><id>http://{host}/p/{no}</id><title>{}</title><link href=\"http://{host}/p/{no}\"/>\
+                    "<entry><id>{id}</id><title>{}</title><link href=\"http://blog{blog}.example/p/{no}\"/>\
                      <published>{at}</published><updated>{at}</updated><category term=\"{}\"/><content>{}</content></entry>",
                     post.title(),
                     post.category.name(),
-                    self.text(post),
+                    post.text(),
+                    id = post.id(),
+                    blog = post.blog,
                     no = post.no,
                     at = date(post.published_secs).to_rfc3339(),
                 );
@@ -219,12 +257,14 @@ impl Publisher {
             for post in posts {
                 let _ = write!(
                     body,
-                    "<item><guid>http://{host}/p/{no}</guid><title>{}</title><link>http://{host}/p/{no}</link>\
+                    "<item><guid isPermaLink=\"false\">{id}</guid><title>{}</title><link>http://blog{blog}.example/p/{no}</link>\
                      <pubDate>{}</pubDate><category>{}</category><description>{}</description></item>",
                     post.title(),
                     date(post.published_secs).to_rfc2822(),
                     post.category.name(),
-                    self.text(post),
+                    post.text(),
+                    id = post.id(),
+                    blog = post.blog,
                     no = post.no,
                 );
             }
@@ -240,22 +280,47 @@ impl Publisher {
             body,
         }
     }
-
-    /// The text of a post, which every reformatting changes a little.
-    pub(crate) fn text(&self, post: &Post) -> String {
-        let (no, version, form) = (post.no, post.version, self.form);
-        format!(
-            "Text of post {no} in version {version}, word{no}{version} and others. Form {form}."
-        )
-    }
 }
 
 impl Post {
     /// Its title, which tells everything that may change.
     pub(crate) fn title(&self) -> String {
         let category = self.category.name();
-        format!("Post {} version {} {category}", self.no, self.version)
+        let (blog, no, version) = (self.blog, self.no, self.version);
+        format!("Blog {blog} post {no} version {version} {category}")
     }
+
+    /// Its text, which every reformatting changes a little.
+    pub(crate) fn text(&self) -> String {
+        let (no, version, form) = (self.no, self.version, self.form);
+        format!(
+            "Text of post {no} in version {version}, word{no}{version} and others. Form {form}."
+        )
+    }
+
+    /// The id that its blog gives it.
+    fn id(&self) -> String {
+        let Self { blog, no, .. } = self;
+        match self.renumbered {
+            0 => format!("http://blog{blog}.example/p/{no}"),
+            times => format!("urn:blog{blog}:{times}:{no}"),
+        }
+    }
+
+    /// The key by which it is known wherever it stands.
+    pub(crate) fn key(&self) -> PostKey {
+        (self.blog, self.no)
+    }
+}
+
+/// A blog and the number of a post on it.
+pub(crate) type PostKey = (usize, u32);
+
+/// The post at a link.
+pub(crate) fn post_of(link: &str) -> Option<PostKey> {
+    let host = link.strip_prefix("http://blog")?;
+    let (blog, rest) = host.split_once('.')?;
+    Some((blog.parse().ok()?, post_at(rest)?))
 }
 
 /// The number of a post at the end of a title, a link or a path.

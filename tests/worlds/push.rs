@@ -7,7 +7,7 @@ use super::{
     mirror::{Told, t_of, text},
     mistakes::{ConsumerMistake, made},
     network::{Fate, broken, travel},
-    plan::{SECOND, Way, What},
+    plan::{HOUR, SECOND, Way, What},
     world::World,
 };
 use bytes::Bytes;
@@ -47,6 +47,8 @@ pub(crate) struct Chain {
     acknowledged: BTreeSet<String>,
     /// The last of them, and the life of everfeed that heard it.
     last: Option<(u32, String)>,
+    /// The latest cursor that a push followed on: everfeed had it on its disk.
+    kept: String,
     pub(crate) pushes: usize,
     pub(crate) pulls: usize,
 }
@@ -67,15 +69,19 @@ impl CallbackSide {
         work(chains.entry(no).or_default())
     }
 
-    /// Has every subscription be asked for anew.
-    pub(crate) fn all_anew(&self) {
+    /// Has a subscription be asked for anew where it may be lost. The others are pushed by those that
+    /// they have.
+    pub(crate) fn begin_rest(&self, world: &World) {
+        let now_ms = world.now_ms();
         let mut chains = self
             .chains
             .lock()
             .unwrap_or_else(|broken| broken.into_inner());
-        chains
-            .values_mut()
-            .for_each(|chain| chain.lease_until_ms = 0);
+        for chain in chains.values_mut() {
+            if has_restore(world) || chain.lease_until_ms < now_ms + 5 * HOUR {
+                chain.lease_until_ms = 0;
+            }
+        }
     }
 
     /// The way to callbacks in one life of everfeed.
@@ -158,8 +164,13 @@ impl CallbackSide {
             chain.pushes += 1;
             if told.cursor == "ahead" || told.cursor == "reset" {
                 chain.acknowledged.insert(prev.clone());
+                chain.kept.clear();
                 return None;
             }
+            if t_of(&prev) < t_of(&chain.kept) && !has_restore(world) {
+                return Some(format!("prev is {prev:?}, and was {:?} before", chain.kept));
+            }
+            chain.kept.clone_from(&prev);
             if !chain.acknowledged.contains(&prev) {
                 return Some(format!("prev {prev:?} was never acknowledged"));
             }
@@ -228,6 +239,7 @@ impl CallbackSide {
             if let Some(from) = chain.asked_from.clone() {
                 chain.acknowledged.insert(from);
                 chain.last = None;
+                chain.kept.clear();
             }
         });
         world.trace(&format!("consumer {no} confirms a lease of {secs} s"));
@@ -317,12 +329,7 @@ pub(crate) async fn keep_subscribed(world: &World, life: &Life, consumer: &Share
         return sleep(Duration::from_secs(if is_quiet { 300 } else { 30 })).await;
     }
     // A subscription that was lost with an older copy begins where its consumer is.
-    let may_be_lost = until_ms <= now_ms
-        || world
-            .plan
-            .deeds
-            .iter()
-            .any(|deed| matches!(deed.what, What::Restore { .. }));
+    let may_be_lost = until_ms <= now_ms || has_restore(world);
     let since = may_be_lost.then(|| cursor.clone());
     let form = form(
         no,
@@ -356,4 +363,10 @@ fn form(no: usize, topic: &str, lease_secs: u64, since: Option<&str>) -> String 
         form.append_pair("hub.since", &format!("cursor:{since}"));
     }
     form.finish()
+}
+
+/// True in a world in which an older copy is put back.
+fn has_restore(world: &World) -> bool {
+    let mut deeds = world.plan.deeds.iter();
+    deeds.any(|deed| matches!(deed.what, What::Restore { .. }))
 }

@@ -5,33 +5,39 @@ use super::{
     everfeed_life::{GROUP, Life, feed_name},
     mirror::{held_form, is_in, present},
     plan::{Category, HOUR},
-    publisher::post_at,
+    publisher::{PostKey, Publisher, post_of},
     world::World,
 };
-use everfeed::feed::{item::Item, order::Order, page::PageQuery};
+use everfeed::{
+    feed::{item::Item, order::Order, page::PageQuery},
+    store::traits::Feeds as _,
+};
 use futures_util::FutureExt as _;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
 };
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-/// The first difference between what somebody holds and what is; `None` when all are equal.
-pub(crate) async fn difference(world: &World, life: &Life) -> Option<String> {
+/// The first difference between a feed and its publisher, or a group and its members.
+pub(crate) fn of_feeds(world: &World, life: &Life) -> Option<String> {
     for feed in &world.plan.feeds {
         if let Some(why) = of_feed(world, life, feed.no) {
             return Some(format!("feed {}: {why}", feed.no));
         }
     }
-    if world.plan.has_group
-        && let Some(why) = of_group(world, life)
-    {
-        return Some(format!("the group: {why}"));
+    if world.plan.has_group {
+        return of_group(world, life).map(|why| format!("the group: {why}"));
     }
+    None
+}
+
+/// The first difference between what a consumer holds and what its view holds.
+pub(crate) async fn of_consumers(life: &Life) -> Option<String> {
     for (_, consumer) in life.callback_side().consumers {
         // A consumer that waits holds its place.
-        let consumer = tokio::time::timeout(Duration::from_secs(900), consumer.lock()).await;
+        let consumer = timeout(Duration::from_secs(900), consumer.lock()).await;
         let Ok(consumer) = consumer else {
             return Some("a consumer waits for ever".to_owned());
         };
@@ -61,7 +67,8 @@ pub(crate) async fn check_rest(world: &World, life: &Life) {
         // A deletion may have been proved meanwhile, which everybody is told.
         sleep(Duration::from_millis(HOUR)).await;
     }
-    if let Some(why) = difference(world, life).await {
+    let why = of_consumers(life).await.or_else(|| of_feeds(world, life));
+    if let Some(why) = why {
         world.fault(format!("after a rest: {why}"));
     }
 }
@@ -69,7 +76,7 @@ pub(crate) async fn check_rest(world: &World, life: &Life) {
 /// All items of a feed, whoever may see them.
 fn items(life: &Life, name: &str) -> Option<Vec<Arc<Item>>> {
     let query = PageQuery::all(life.feed_no(name)?, Order::MODIFIED);
-    Some(life.store.page(query).now_or_never()?.ok()?.items)
+    Some(life.look.page(query).now_or_never()?.ok()?.items)
 }
 
 fn of_feed(world: &World, life: &Life, no: usize) -> Option<String> {
@@ -78,10 +85,10 @@ fn of_feed(world: &World, life: &Life, no: usize) -> Option<String> {
     };
     let state = world.state();
     let publisher = state.publishers.get(&no)?;
-    let mut live: BTreeMap<u32, Vec<(String, String)>> = BTreeMap::new();
+    let mut live: BTreeMap<PostKey, Vec<(String, String)>> = BTreeMap::new();
     for item in &items {
         let Some(entry) = item.entry() else { continue };
-        let post = entry.permalink().and_then(post_at);
+        let post = entry.permalink().and_then(post_of);
         let Some(post) = post else {
             return Some(format!("{} is no post", item.id));
         };
@@ -91,22 +98,38 @@ fn of_feed(world: &World, life: &Life, no: usize) -> Option<String> {
         let text = text.map(|text| text.value.clone()).unwrap_or_default();
         live.entry(post).or_default().push((title, text));
     }
-    if let Some((post, _)) = live.iter().find(|(_, items)| items.len() > 1) {
-        return Some(format!("post {post} lives twice"));
+    let copied = publisher
+        .plan
+        .copies
+        .and_then(|of| state.publishers.get(&of));
+    let has_renumbered =
+        publisher.has_renumbered() || copied.is_some_and(Publisher::has_renumbered);
+    if let Some((post, _)) = live.iter().find(|(_, items)| items.len() > 1)
+        && !has_renumbered
+    {
+        return Some(format!("post {post:?} lives twice"));
     }
-    for post in publisher.shown() {
-        let Some(held) = live.get(&post.no) else {
-            return Some(format!("post {} is shown and does not live", post.no));
+    for post in publisher.document(&state.publishers) {
+        let Some(held) = live.get(&post.key()) else {
+            return Some(format!("post {:?} is shown and does not live", post.key()));
         };
-        let expect = (post.title(), publisher.text(post));
-        if held[0] != expect {
+        let expect = (post.title(), post.text());
+        if !held.contains(&expect) {
             return Some(format!(
-                "post {} is {expect:?}, and {:?} is served",
-                post.no, held[0]
+                "post {:?} is {expect:?}, and {:?} is served",
+                post.key(),
+                held[0]
             ));
         }
     }
-    None
+    if !publisher.plan.has_pages || publisher.plan.copies.is_some() || has_renumbered {
+        return None;
+    }
+    // Where the page of a post says so, no absence makes one of those that are there gone.
+    let gone = items.iter().filter(|item| item.is_gone());
+    let gone: BTreeSet<PostKey> = gone.filter_map(|item| post_of(&item.iri)).collect();
+    let falsely = publisher.living().find(|post| gone.contains(&post.key()));
+    falsely.map(|post| format!("post {:?} is there, and was told to be gone", post.key()))
 }
 
 /// The group holds what its members hold.
@@ -114,40 +137,41 @@ fn of_group(world: &World, life: &Life) -> Option<String> {
     let Some(items) = items(life, GROUP) else {
         return Some("it cannot be read".to_owned());
     };
-    let titles = |items: &[Arc<Item>], no: usize| {
-        let titles = items.iter().filter_map(|item| held_form(item).title);
-        titles.map(|title| (no, title)).collect::<Vec<_>>()
+    let posts = |items: &[Arc<Item>]| {
+        let posts = items.iter().filter_map(|item| {
+            let post = item.entry()?.permalink().and_then(post_of)?;
+            Some((post, held_form(item).title?))
+        });
+        posts.collect::<Vec<_>>()
     };
-    let mut expect = Vec::new();
+    let mut expect: BTreeMap<PostKey, Vec<String>> = BTreeMap::new();
     let configured = world.state().configured.clone();
     for (no, shown) in configured {
         if shown.is_none() {
-            expect.extend(titles(&self::items(life, &feed_name(no))?, no));
+            for (post, title) in posts(&self::items(life, &feed_name(no))?) {
+                expect.entry(post).or_default().push(title);
+            }
         }
     }
-    let mut expect: Vec<String> = expect.into_iter().map(|(_, title)| title).collect();
-    let mut held: Vec<String> = titles(&items, 0)
-        .into_iter()
-        .map(|(_, title)| title)
-        .collect();
-    expect.sort();
-    held.sort();
-    if expect == held {
-        return None;
+    let held = posts(&items);
+    let keys: BTreeSet<PostKey> = held.iter().map(|(post, _)| *post).collect();
+    let has_renumbered = world
+        .state()
+        .publishers
+        .values()
+        .any(Publisher::has_renumbered);
+    if keys.len() != held.len() && !has_renumbered {
+        return Some("a post lives in it twice".to_owned());
     }
-    let missing: Vec<&String> = expect
-        .iter()
-        .filter(|title| !held.contains(title))
-        .collect();
-    let surplus: Vec<&String> = held
-        .iter()
-        .filter(|title| !expect.contains(title))
-        .collect();
-    Some(format!(
-        "it lacks {missing:?} and has besides {surplus:?}; {} of {}",
-        held.len(),
-        expect.len()
-    ))
+    if let Some(post) = expect.keys().find(|post| !keys.contains(post)) {
+        return Some(format!("it lacks post {post:?}"));
+    }
+    let strange = held.into_iter().find(|(post, title)| {
+        !expect
+            .get(post)
+            .is_some_and(|titles| titles.contains(title))
+    });
+    strange.map(|(_, title)| format!("`{title}` is in it, and in no member"))
 }
 
 fn of_consumer(

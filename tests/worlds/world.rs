@@ -343,6 +343,16 @@ impl DiskPace for WorldDisk {
         })
     }
 
+    fn read(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            // Most of what is read is at hand.
+            let ms = self.0.draw("reads", |chance| chance.below(80));
+            if ms < 20 {
+                sleep(Duration::from_millis(ms)).await;
+            }
+        })
+    }
+
     fn condition(&self) -> StoreCondition {
         if !self.0.is_disk_full() {
             return StoreCondition::Sound;
@@ -352,5 +362,18 @@ impl DiskPace for WorldDisk {
             since: stamp(&self.0),
             remedy: Remedy::TriesAgain,
         })
+    }
+}
+
+/// A disk that takes no time, for a look at what is on it.
+pub(crate) struct PromptDisk;
+
+impl DiskPace for PromptDisk {
+    fn begin(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { Err(StoreError::Closed) })
+    }
+
+    fn end(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { Err(StoreError::Closed) })
     }
 }

@@ -13,6 +13,7 @@ use crate::{
         roster::Standing,
         verify::{self, Answered},
     },
+    mistakes::{Mistake, is_made},
     store::subscriptions::{Attempts, Intent, Lease, LeaseTerms, Pending, Progress, Start},
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -240,6 +241,7 @@ fn renewed_lease(active: LeaseTerms, asked: LeaseTerms) -> LeaseTerms {
 fn start(progress: &Progress, start: &Start) -> Option<String> {
     match start {
         Start::Given(cursor) => Some(cursor.clone()),
+        Start::Head(Some(head)) if is_made(Mistake::RenewalMovesOn) => Some(head.clone()),
         Start::Head(head) => progress.acked.clone().or_else(|| head.clone()),
     }
 }

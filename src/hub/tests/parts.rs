@@ -239,6 +239,8 @@ async fn who_gets_another_part_is_told_so_where_a_filter_shows_nothing_of_it() {
     rig.wait(1).await;
     rig.net.taken();
     rig.edit(1, "open").await;
+    rig.wait(1).await;
+    rig.net.taken();
     rig.show(&[rule(named("bob"), "open")]);
     rig.wait(1).await;
     let pushes = rig.net.pushes();

@@ -18,6 +18,7 @@ use crate::{
         recording::RecordedSettings,
         transact::{Decision, answered, transact},
     },
+    mistakes::{Mistake, is_made},
     store::Receipt,
 };
 use std::sync::Arc;
@@ -144,7 +145,11 @@ impl Poll<'_> {
                 Ok(Settled::of(decided, polled))
             },
         );
-        let (receipt, settled) = settled.await?.expect("every document is committed");
+        let settled = settled.await;
+        if settled.is_err() && is_made(Mistake::FailedCommitTaken) {
+            return Ok(self.remember(&PollOutcome::Unchanged(answer.clone())));
+        }
+        let (receipt, settled) = settled?.expect("every document is committed");
         if settled.may_rename_forgotten {
             self.keep_legacy(legacy.as_ref()).await;
         }

@@ -12,6 +12,7 @@ use crate::{
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
+    mistakes::{Mistake, is_made},
     store::{Archives, Commit, GROUP_BATCH_ITEMS, StoreError, groups::GROUP_BATCH_BYTES},
 };
 use everfeed_adapters::{Key, Metadata};
@@ -167,7 +168,9 @@ impl<'a, H: GroupHeld> PartPlanner<'a, H> {
         } else if !held.is_gone() && item.is_gone() {
             self.copy(item);
         } else if !held.is_gone() || self.filter.shows_gone_alone() {
-            self.leave(&held);
+            if !is_made(Mistake::PartKeepsItems) {
+                self.leave(&held);
+            }
         }
         Ok(())
     }

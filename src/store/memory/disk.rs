@@ -34,6 +34,11 @@ pub trait DiskPace: Send + Sync + 'static {
     /// Ends when a transaction that was made is answered. With an error nobody is told that it was.
     fn end(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Ends when something was read, or when what was read is told.
+    fn read(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// The condition of the store on it.
     fn condition(&self) -> StoreCondition {
         StoreCondition::Sound
@@ -120,6 +125,17 @@ impl Disk {
 impl Writer {
     pub(super) fn condition(&self) -> StoreCondition {
         self.pace.condition()
+    }
+
+    /// A read in its time: the state that it reads may be old when it is told.
+    pub(super) fn read<'a, T: Send + 'a>(&self, read: StoreFuture<'a, T>) -> StoreFuture<'a, T> {
+        let pace = self.pace.clone();
+        Box::pin(async move {
+            pace.read().await;
+            let answer = read.await;
+            pace.read().await;
+            answer
+        })
     }
 
     /// Writes in the turn of the writer. The end of a write does not depend on who waits for it.
