@@ -2,6 +2,7 @@
 //! them, over the disk and the network of the world.
 
 use super::{
+    mirror::KeptPresents,
     network::{Fate, broken, to_publishers, travel},
     plan::Category,
     publisher::Publisher,
@@ -56,6 +57,7 @@ pub(crate) struct Life {
     store: Arc<dyn Store>,
     /// The same store for a look at once.
     pub(crate) look: Memory,
+    pub(crate) presents: KeptPresents,
     notify: Arc<Notify>,
     pub(crate) catalog: Catalog,
     poller: Poller,
@@ -166,6 +168,7 @@ impl Life {
         let life = Self {
             world: world.clone(),
             look,
+            presents: KeptPresents::default(),
             store,
             notify,
             catalog,

@@ -7,12 +7,22 @@ use super::{
     plan::Category,
 };
 use everfeed::{
-    feed::{cursor::Toc, item::Item, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp},
+    feed::{
+        cursor::Toc,
+        item::Item,
+        order::Order,
+        page::PageQuery,
+        record::{FeedNo, FeedRecord},
+        stamp::Stamp,
+    },
     store::traits::Feeds as _,
 };
 use futures_util::FutureExt as _;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+};
 
 /// Items by id, and the position of their consumer.
 #[derive(Clone, Default)]
@@ -162,9 +172,10 @@ impl Mirror {
         name: &str,
         filter: Option<Category>,
     ) -> Result<(), String> {
-        let Some((_, items, record)) = present(life, name) else {
+        let Some(present) = present(life, name) else {
             return Ok(());
         };
+        let Present { items, record } = &*present;
         let generation = record.lineage.generation().to_string();
         if self.is_reading_anew() || !self.is_of(&generation) {
             return Ok(());
@@ -213,22 +224,37 @@ impl Mirror {
     }
 }
 
-/// The feed that anonymous readers of a name see, its items by T, and its record.
-pub(crate) fn present(
-    life: &Life,
-    name: &str,
-) -> Option<(
-    FeedNo,
-    Vec<std::sync::Arc<Item>>,
-    std::sync::Arc<everfeed::feed::record::FeedRecord>,
-)> {
+/// What anonymous readers of a name see now.
+pub(crate) struct Present {
+    pub(crate) items: Vec<Arc<Item>>,
+    pub(crate) record: FeedRecord,
+}
+
+/// What was read last of each feed, as long as it is what there is.
+pub(crate) type KeptPresents = Mutex<BTreeMap<FeedNo, Arc<Present>>>;
+
+/// What anonymous readers of a name see now; `None` for nothing.
+pub(crate) fn present(life: &Life, name: &str) -> Option<Arc<Present>> {
     let catalog = life.catalog.snapshot();
     let feed = catalog.feed(name)?;
-    let no = catalog.read_by(feed, None)?;
+    present_of(life, catalog.read_by(feed, None)?)
+}
+
+/// What a feed holds now.
+pub(crate) fn present_of(life: &Life, no: FeedNo) -> Option<Arc<Present>> {
+    // A look at the disk ends at once.
+    let record = life.look.feed(no).now_or_never()?.ok()?;
+    let mut kept = life.presents.lock().unwrap();
+    if let Some(present) = kept.get(&no)
+        && present.record == record
+    {
+        return Some(present.clone());
+    }
     let query = PageQuery::all(no, Order::MODIFIED);
-    // Reads of a store in memory end at once.
-    let page = life.look.page(query).now_or_never()?.ok()?;
-    Some((no, page.items, page.record))
+    let items = life.look.page(query).now_or_never()?.ok()?.items;
+    let present = Arc::new(Present { items, record });
+    kept.insert(no, present.clone());
+    Some(present)
 }
 
 /// The form in which an item is held.

@@ -3,16 +3,12 @@
 
 use super::{
     everfeed_life::{GROUP, Life, feed_name},
-    mirror::{held_form, is_in, present},
+    mirror::{Present, held_form, is_in, present, present_of},
     plan::{Category, HOUR},
     publisher::{PostKey, Publisher, post_of},
     world::World,
 };
-use everfeed::{
-    feed::{item::Item, order::Order, page::PageQuery},
-    store::traits::Feeds as _,
-};
-use futures_util::FutureExt as _;
+use everfeed::feed::item::Item;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -58,7 +54,7 @@ pub(crate) async fn check_rest(world: &World, life: &Life) {
     let heads = |life: &Life| {
         let feeds = world.plan.feeds.iter().map(|feed| feed_name(feed.no));
         let feeds = feeds.chain(world.plan.has_group.then(|| GROUP.to_owned()));
-        let record = |name: String| present(life, &name).map(|(_, _, record)| record.last_t);
+        let record = |name: String| present(life, &name).map(|present| present.record.last_t);
         feeds.map(record).collect::<Vec<_>>()
     };
     let before = heads(life);
@@ -75,8 +71,7 @@ pub(crate) async fn check_rest(world: &World, life: &Life) {
 
 /// All items of a feed, whoever may see them.
 fn items(life: &Life, name: &str) -> Option<Vec<Arc<Item>>> {
-    let query = PageQuery::all(life.feed_no(name)?, Order::MODIFIED);
-    Some(life.look.page(query).now_or_never()?.ok()?.items)
+    Some(present_of(life, life.feed_no(name)?)?.items.clone())
 }
 
 fn of_feed(world: &World, life: &Life, no: usize) -> Option<String> {
@@ -180,9 +175,10 @@ fn of_consumer(
     mirror: &super::mirror::Mirror,
     filter: Option<Category>,
 ) -> Option<String> {
-    let Some((_, items, record)) = present(life, name) else {
+    let Some(present) = present(life, name) else {
         return Some("its feed cannot be read".to_owned());
     };
+    let Present { items, record } = &*present;
     if !record.is_ready() {
         return Some("its feed is not ready".to_owned());
     }

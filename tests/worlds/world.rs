@@ -345,9 +345,13 @@ impl DiskPace for WorldDisk {
 
     fn read(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            // Most of what is read is at hand.
-            let ms = self.0.draw("reads", |chance| chance.below(80));
-            if ms < 20 {
+            // Most of what is read is at hand, and now and then a disk takes seconds.
+            let ms = self.0.draw("reads", |chance| match chance.below(100) {
+                0 => chance.below(8000),
+                1..20 => chance.below(20),
+                _ => 0,
+            });
+            if ms > 0 {
                 sleep(Duration::from_millis(ms)).await;
             }
         })
