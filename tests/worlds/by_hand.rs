@@ -1,7 +1,10 @@
 //! Worlds made by hand: the meetings that chance seldom makes.
 
 use super::{
-    plan::{Category, ConsumerPlan, Deed, FeedPlan, HOUR, MINUTE, Plan, SECOND, Source, Way, What},
+    plan::{
+        Category, ConsumerPlan, Deed, FeedPlan, HOUR, MINUTE, Plan, SECOND, Shown, Source, Way,
+        What,
+    },
     play::play,
 };
 
@@ -17,7 +20,7 @@ fn feed(no: usize) -> FeedPlan {
         has_archives: false,
         has_pages: true,
         copies: None,
-        shown: None,
+        shown: Shown::All,
     }
 }
 
@@ -96,14 +99,14 @@ fn a_part_becomes_empty_while_its_reader_is_away() {
         feed: 0,
         category: Category::News,
     };
-    let mut deeds = vec![(5 * MINUTE, shown(Some(Category::News)))];
+    let mut deeds = vec![(5 * MINUTE, shown(Shown::Only(Category::News)))];
     for consumer in 0..4 {
         let secs = 3000;
         deeds.push((10 * MINUTE, What::Away { consumer, secs }));
     }
     deeds.push((20 * MINUTE, empty));
-    deeds.push((40 * MINUTE, shown(Some(Category::Notes))));
-    deeds.push((90 * MINUTE, shown(Some(Category::News))));
+    deeds.push((40 * MINUTE, shown(Shown::Only(Category::Notes))));
+    deeds.push((90 * MINUTE, shown(Shown::Only(Category::News))));
     let ways = [PUSHED, WAITING, PULLING, Way::Stream];
     check(&[feed(0)], &consumers(&ways, None), &deeds);
     check(&[feed(0)], &consumers(&ways, Some(Category::Notes)), &deeds);
@@ -217,6 +220,30 @@ fn the_disk_is_full_while_pushes_are_taken() {
                     down_secs: 3,
                 },
             ),
+        ],
+    );
+}
+
+#[test]
+fn a_feed_is_closed_to_its_readers_and_opened_again() {
+    let shown = |shown| What::Show { feed: 0, shown };
+    check(
+        &[feed(0), feed(1)],
+        &consumers(&[PUSHED, WAITING, PULLING, Way::Stream], None),
+        &[
+            (10 * MINUTE, shown(Shown::Nothing)),
+            (12 * MINUTE, What::Add { feed: 0, posts: 3 }),
+            (13 * MINUTE, What::Delete { feed: 0 }),
+            (
+                14 * MINUTE,
+                What::Crash {
+                    point: 2,
+                    down_secs: 5,
+                },
+            ),
+            (60 * MINUTE, shown(Shown::All)),
+            (80 * MINUTE, shown(Shown::Nothing)),
+            (81 * MINUTE, shown(Shown::Only(Category::Notes))),
         ],
     );
 }

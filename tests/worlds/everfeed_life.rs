@@ -4,7 +4,7 @@
 use super::{
     mirror::KeptPresents,
     network::{Fate, broken, to_publishers, travel},
-    plan::Category,
+    plan::{Category, Shown},
     publisher::Publisher,
     push::CallbackSide,
     world::{PromptDisk, World, WorldClock, WorldDisk, jitter},
@@ -12,6 +12,7 @@ use super::{
 use bytes::Bytes;
 use everfeed::{
     app::groups::GroupKeeper,
+    auth::AccessSettings,
     catalog::{
         self, Catalog, FeedSettings, GroupSettings, ReadGate, RegistrationProgress, ShowRule, Sites,
     },
@@ -324,7 +325,11 @@ fn settings(world: &World) -> Vec<FeedSettings> {
             min_secs: Some(min_secs),
             max_secs,
         };
-        feed.show = shown.into_iter().map(show).collect();
+        match shown {
+            Shown::All => {}
+            Shown::Only(category) => feed.show.push(show(category)),
+            Shown::Nothing => feed.access = AccessSettings::Users,
+        }
         feeds.push(feed);
     }
     if world.plan.has_group {
@@ -332,7 +337,7 @@ fn settings(world: &World) -> Vec<FeedSettings> {
             name: GROUP.to_owned(),
             members: feeds.iter().map(|feed| feed.name.clone()).collect(),
             title: None,
-            access: everfeed::auth::AccessSettings::default(),
+            access: AccessSettings::default(),
         };
         feeds.push(group.as_feed());
     }
@@ -342,7 +347,7 @@ fn settings(world: &World) -> Vec<FeedSettings> {
 /// The rule by which everybody sees the posts of a category.
 fn show(category: Category) -> ShowRule {
     ShowRule {
-        access: everfeed::auth::AccessSettings::default(),
+        access: AccessSettings::default(),
         filter: Filter::spelt(&format!("category={}", category.name())).unwrap(),
     }
 }

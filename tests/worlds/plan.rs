@@ -39,8 +39,8 @@ pub(crate) struct FeedPlan {
     pub(crate) has_pages: bool,
     /// The blog of which its document shows the posts, too.
     pub(crate) copies: Option<usize>,
-    /// The category that anonymous readers see, where they see a part of it.
-    pub(crate) shown: Option<Category>,
+    /// The part of it that anonymous readers see.
+    pub(crate) shown: Shown,
 }
 
 /// The category of a post. Each post has one.
@@ -59,6 +59,15 @@ impl Category {
             Self::Notes => "notes",
         }
     }
+}
+
+/// The part of a feed that anonymous readers see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    All,
+    Only(Category),
+    /// It is for users.
+    Nothing,
 }
 
 /// A consumer of one view.
@@ -166,12 +175,12 @@ pub(crate) enum What {
     /// It is in the configuration again.
     Return {
         feed: usize,
-        shown: Option<Category>,
+        shown: Shown,
     },
-    /// Anonymous readers see this part, or all.
+    /// Anonymous readers see this part from now on.
     Show {
         feed: usize,
-        shown: Option<Category>,
+        shown: Shown,
     },
     /// A copy of the store is made.
     BackUp,
@@ -255,7 +264,10 @@ fn feed(no: usize, chance: &mut Chance) -> FeedPlan {
         has_archives: chance.permille(300),
         has_pages: chance.permille(700),
         copies: (no > 0 && chance.permille(300)).then_some(0),
-        shown: chance.permille(250).then(|| *chance.pick(&Category::ALL)),
+        shown: match chance.below(8) {
+            0..2 => Shown::Only(*chance.pick(&Category::ALL)),
+            _ => Shown::All,
+        },
     }
 }
 
@@ -338,7 +350,11 @@ fn trouble(feeds: usize, consumers: usize, chance: &mut Chance) -> What {
         },
         14..16 => What::Show {
             feed,
-            shown: chance.permille(700).then(|| *chance.pick(&Category::ALL)),
+            shown: match chance.below(10) {
+                0..6 => Shown::Only(*chance.pick(&Category::ALL)),
+                6..8 => Shown::Nothing,
+                _ => Shown::All,
+            },
         },
         16..18 => What::Away {
             consumer,

@@ -4,7 +4,7 @@
 use super::{
     consumer::{Consumer, act},
     everfeed_life::Life,
-    plan::{ConsumerPlan, HOUR, Plan, SECOND, What},
+    plan::{ConsumerPlan, HOUR, Plan, SECOND, Shown, What},
     publisher::Publisher,
     push::CallbackSide,
     quiet,
@@ -215,7 +215,14 @@ async fn drive(world: &Arc<World>, life: &Arc<Life>, agenda: &StdMutex<Agenda>) 
         {
             let mut state = world.state();
             for (no, shown) in feeds {
-                state.configured.entry(no).or_insert(shown);
+                let open = match shown {
+                    Shown::Nothing => Shown::All,
+                    shown => shown,
+                };
+                let present = state.configured.entry(no).or_insert(open);
+                if *present == Shown::Nothing {
+                    *present = open;
+                }
             }
             state.configurations += 1;
         }

@@ -78,7 +78,7 @@ impl CallbackSide {
             .lock()
             .unwrap_or_else(|broken| broken.into_inner());
         for chain in chains.values_mut() {
-            if has_restore(world) || chain.lease_until_ms < now_ms + 5 * HOUR {
+            if may_lose_subscriptions(world) || chain.lease_until_ms < now_ms + 5 * HOUR {
                 chain.lease_until_ms = 0;
             }
         }
@@ -167,7 +167,7 @@ impl CallbackSide {
                 chain.kept.clear();
                 return None;
             }
-            if t_of(&prev) < t_of(&chain.kept) && !has_restore(world) {
+            if t_of(&prev) < t_of(&chain.kept) && !may_lose_subscriptions(world) {
                 return Some(format!("prev is {prev:?}, and was {:?} before", chain.kept));
             }
             chain.kept.clone_from(&prev);
@@ -329,7 +329,7 @@ pub(crate) async fn keep_subscribed(world: &World, life: &Life, consumer: &Share
         return sleep(Duration::from_secs(if is_quiet { 300 } else { 30 })).await;
     }
     // A subscription that was lost with an older copy begins where its consumer is.
-    let may_be_lost = until_ms <= now_ms || has_restore(world);
+    let may_be_lost = until_ms <= now_ms || may_lose_subscriptions(world);
     let since = may_be_lost.then(|| cursor.clone());
     let form = form(
         no,
@@ -365,8 +365,13 @@ fn form(no: usize, topic: &str, lease_secs: u64, since: Option<&str>) -> String 
     form.finish()
 }
 
-/// True in a world in which an older copy is put back.
-fn has_restore(world: &World) -> bool {
+/// True in a world in which a subscription may be gone before its lease ends: with an older copy, or
+/// with a lease that was granted while the clock was behind.
+fn may_lose_subscriptions(world: &World) -> bool {
     let mut deeds = world.plan.deeds.iter();
-    deeds.any(|deed| matches!(deed.what, What::Restore { .. }))
+    deeds.any(|deed| match deed.what {
+        What::Restore { .. } => true,
+        What::Clock { ahead_secs, .. } => ahead_secs < 0,
+        _ => false,
+    })
 }

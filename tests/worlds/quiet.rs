@@ -4,7 +4,7 @@
 use super::{
     everfeed_life::{GROUP, Life, feed_name},
     mirror::{Present, held_form, is_in, present, present_of},
-    plan::{Category, HOUR},
+    plan::{Category, HOUR, Shown},
     publisher::{PostKey, Publisher, post_of},
     world::World,
 };
@@ -142,7 +142,7 @@ fn of_group(world: &World, life: &Life) -> Option<String> {
     let mut expect: BTreeMap<PostKey, Vec<String>> = BTreeMap::new();
     let configured = world.state().configured.clone();
     for (no, shown) in configured {
-        if shown.is_none() {
+        if shown == Shown::All {
             for (post, title) in posts(&self::items(life, &feed_name(no))?) {
                 expect.entry(post).or_default().push(title);
             }

@@ -3,7 +3,7 @@
 
 use super::{
     chance::Chance,
-    plan::{Category, Plan, SECOND},
+    plan::{Plan, SECOND, Shown},
     publisher::{Publisher, START_SECS},
     trace::Trace,
 };
@@ -54,7 +54,7 @@ pub(crate) struct State {
     pub(crate) skew_us: i64,
     pub(crate) publishers: BTreeMap<usize, Publisher>,
     /// Feeds that are in the configuration, and the part that anonymous readers see of each.
-    pub(crate) configured: BTreeMap<usize, Option<Category>>,
+    pub(crate) configured: BTreeMap<usize, Shown>,
     /// Changes of the configuration so far.
     pub(crate) configurations: u32,
     /// True once nothing happens any more.

@@ -124,7 +124,7 @@ impl<'a> Worker<'a> {
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
             asked: AskedPolls::of_nobody(),
-            clock: JumpWatch::new(poller.parts.context.now().micros()),
+            clock: poller.clock,
             asks_from: Instant::now() + quiet_time(store.ended_uncleanly()),
             store_faults: store.figures().faults,
         };
