@@ -6,7 +6,7 @@ use super::{
     network::{Fate, broken, to_publishers, travel},
     plan::{Category, Shown},
     publisher::Publisher,
-    push::CallbackSide,
+    push::{CallbackSide, PUSH_ITEMS_MAX},
     world::{PromptDisk, World, WorldClock, WorldDisk, jitter},
 };
 use bytes::Bytes;
@@ -125,7 +125,7 @@ impl Life {
         let poller = Poller::load(context, upstream, polled).await?;
         let hub = Arc::new(Hub::new(hub::Parts {
             config: hub::Config {
-                push_items_max: 3,
+                push_items_max: PUSH_ITEMS_MAX,
                 ..hub::Config::default()
             },
             readers: readers.clone(),

@@ -28,6 +28,9 @@ use tokio::time::sleep;
 use tower::util::BoxCloneSyncService;
 use url::{Url, form_urlencoded};
 
+/// Items in a push at most.
+pub(crate) const PUSH_ITEMS_MAX: usize = 3;
+
 /// The callbacks of all consumers, which outlive everfeed.
 #[derive(Clone)]
 pub(crate) struct CallbackSide {
@@ -49,6 +52,8 @@ pub(crate) struct Chain {
     last: Option<(u32, String)>,
     /// The latest cursor that a push followed on: everfeed had it on its disk.
     kept: String,
+    /// Pushes under way now.
+    under_way: usize,
     pub(crate) pushes: usize,
     pub(crate) pulls: usize,
 }
@@ -116,10 +121,16 @@ impl CallbackSide {
         if is_push {
             self.check_push(&world, no, &request);
         }
+        let _under_way = is_push.then(|| UnderWay::begin(self, &world, no));
         let way = format!("to consumer {no}");
         let fate = Fate::of(&world, &way);
         if fate == Fate::Lost {
             return Err(FetchError::Connect(ConnectFault::Refused, "refused".into()));
+        }
+        if is_push && world.is_troubled(&way, world.plan.trouble / 2) {
+            // It is refused before anybody looks at it.
+            let refusal = Response::builder().status(503).header("retry-after", "30");
+            return Ok(refusal.body(Bytes::new()).unwrap());
         }
         let last = text(request.headers(), "smart-feed-last");
         // What is on its way arrives, also when everfeed waits for it no more.
@@ -153,9 +164,26 @@ impl CallbackSide {
         Ok(answer)
     }
 
+    /// Checks the page in a push: it agrees with the headers, is no larger than it may be, and leads to
+    /// no page behind it (SF-84).
+    fn check_page(&self, world: &World, no: usize, request: &Request) {
+        let Ok(page) = serde_json::from_slice::<Value>(request.body()) else {
+            return world.fault(format!("push to consumer {no}: it is no JSON"));
+        };
+        let header = |name| Value::from(text(request.headers(), name));
+        let agrees = page["prev_cursor"] == header("smart-feed-prev")
+            && page["last_cursor"] == header("smart-feed-last");
+        let items = page["items"].as_array().map_or(0, Vec::len);
+        if !agrees || page.get("next").is_some() || items > PUSH_ITEMS_MAX {
+            let page = String::from_utf8_lossy(request.body()).into_owned();
+            world.fault(format!("push to consumer {no}: {items} items in {page}"));
+        }
+    }
+
     /// Checks a push as everfeed sends it: it follows on an acknowledged cursor, in one life on the
     /// last one.
     fn check_push(&self, world: &World, no: usize, request: &Request) {
+        self.check_page(world, no, request);
         let prev = text(request.headers(), "smart-feed-prev");
         let last = text(request.headers(), "smart-feed-last");
         let told = Told::of(request.headers());
@@ -294,6 +322,34 @@ impl CallbackSide {
             }
             Err(_) => status(503),
         }
+    }
+}
+
+/// A push that is under way. There is one at a time.
+struct UnderWay {
+    side: CallbackSide,
+    no: usize,
+}
+
+impl UnderWay {
+    fn begin(side: &CallbackSide, world: &World, no: usize) -> Self {
+        let now = side.chain(no, |chain| {
+            chain.under_way += 1;
+            chain.under_way
+        });
+        if now > 1 {
+            world.fault(format!("{now} pushes to consumer {no} are under way"));
+        }
+        Self {
+            side: side.clone(),
+            no,
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.side.chain(self.no, |chain| chain.under_way -= 1);
     }
 }
 
