@@ -339,10 +339,11 @@ async fn happen(
             }
         }
         What::Return { feed, shown } => {
-            let mut state = world.state();
-            state.configured.insert(*feed, *shown);
-            state.configurations += 1;
-            drop(state);
+            {
+                let mut state = world.state();
+                state.configured.insert(*feed, *shown);
+                state.configurations += 1;
+            }
             reload(world, life).await;
         }
         What::Show { feed, shown } if feed_plan(feed) => {

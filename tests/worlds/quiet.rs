@@ -19,7 +19,8 @@ use tokio::time::{sleep, timeout};
 /// The first difference between a feed and its publisher, or a group and its members.
 pub(crate) fn of_feeds(world: &World, life: &Life) -> Option<String> {
     for feed in &world.plan.feeds {
-        if let Some(why) = of_feed(world, life, feed.no) {
+        let why = of_feed(world, life, feed.no).or_else(|| of_part(world, life, feed.no));
+        if let Some(why) = why {
             return Some(format!("feed {}: {why}", feed.no));
         }
     }
@@ -125,6 +126,24 @@ fn of_feed(world: &World, life: &Life, no: usize) -> Option<String> {
     let gone: BTreeSet<PostKey> = gone.filter_map(|item| post_of(&item.iri)).collect();
     let falsely = publisher.living().find(|post| gone.contains(&post.key()));
     falsely.map(|post| format!("post {:?} is there, and was told to be gone", post.key()))
+}
+
+/// The part that anonymous readers see holds what its filter shows of the feed.
+fn of_part(world: &World, life: &Life, no: usize) -> Option<String> {
+    let shown = world.state().configured.get(&no).copied();
+    let Some(Shown::Only(category)) = shown else {
+        return None;
+    };
+    let name = feed_name(no);
+    let titles = |items: &[Arc<Item>]| -> BTreeSet<String> {
+        let titles = items.iter().filter_map(|item| held_form(item).title);
+        titles.collect()
+    };
+    let mut expect = titles(&items(life, &name)?);
+    expect.retain(|title| is_in(title, Some(category)));
+    let held = titles(&present(life, &name)?.items);
+    let differing: Vec<_> = expect.symmetric_difference(&held).collect();
+    (!differing.is_empty()).then(|| format!("its part differs in {differing:?}"))
 }
 
 /// The group holds what its members hold.

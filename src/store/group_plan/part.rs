@@ -168,9 +168,7 @@ impl<'a, H: GroupHeld> PartPlanner<'a, H> {
         } else if !held.is_gone() && item.is_gone() {
             self.copy(item);
         } else if !held.is_gone() || self.filter.shows_gone_alone() {
-            if !is_made(Mistake::PartKeepsItems) {
-                self.leave(&held);
-            }
+            self.leave(&held);
         }
         Ok(())
     }
@@ -188,7 +186,8 @@ impl<'a, H: GroupHeld> PartPlanner<'a, H> {
     /// Makes an item that lives on in its feed a tombstone, which says nothing of it.
     fn leave(&mut self, held: &Item) {
         let reason = Reason::LeftView;
-        if matches!(held.content, Content::Gone { reason: told, .. } if told == reason) {
+        let is_told = matches!(held.content, Content::Gone { reason: told, .. } if told == reason);
+        if is_told || is_made(Mistake::PartKeepsItems) {
             return;
         }
         let delete = bare_delete(held.id, reason, self.now);
