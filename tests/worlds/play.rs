@@ -236,7 +236,12 @@ async fn drive(world: &Arc<World>, life: &Arc<Life>, agenda: &StdMutex<Agenda>) 
         why = of_consumers
             .clone()
             .or_else(|| quiet::of_feeds(world, life));
-        if why.is_none() || (hour >= REST_HOURS_CONSUMERS && of_consumers.is_some()) {
+        let is_late = hour >= REST_HOURS_CONSUMERS;
+        if let Some(missing) = quiet::missing(world, life).filter(|_| is_late) {
+            why = Some(missing);
+            break;
+        }
+        if why.is_none() || (is_late && of_consumers.is_some()) {
             break;
         }
     }

@@ -30,6 +30,30 @@ pub(crate) fn of_feeds(world: &World, life: &Life) -> Option<String> {
     None
 }
 
+/// The first post that a publisher shows and its feed never held.
+pub(crate) fn missing(world: &World, life: &Life) -> Option<String> {
+    let state = world.state();
+    for (no, publisher) in &state.publishers {
+        let Some(items) = items(life, &feed_name(*no)) else {
+            return Some(format!("feed {no} cannot be read"));
+        };
+        let link = |item: &Arc<Item>| match item.entry() {
+            Some(entry) => entry.permalink().and_then(post_of),
+            None => post_of(&item.iri),
+        };
+        let held: BTreeSet<PostKey> = items.iter().filter_map(link).collect();
+        let has_unknown = items.iter().any(|item| link(item).is_none());
+        let lacking = publisher.document(&state.publishers).into_iter();
+        let lacking = lacking
+            .map(|post| post.key())
+            .find(|key| !held.contains(key));
+        if let Some(key) = lacking.filter(|_| !has_unknown) {
+            return Some(format!("feed {no}: post {key:?} was never taken"));
+        }
+    }
+    None
+}
+
 /// The first difference between what a consumer holds and what its view holds.
 pub(crate) async fn of_consumers(life: &Life) -> Option<String> {
     for (_, consumer) in life.callback_side().consumers {
