@@ -32,11 +32,13 @@ pub(crate) fn of_feeds(world: &World, life: &Life) -> Option<String> {
 
 /// The first post that a publisher shows and its feed never held.
 pub(crate) fn missing(world: &World, life: &Life) -> Option<String> {
-    let state = world.state();
-    for (no, publisher) in &state.publishers {
-        let Some(items) = items(life, &feed_name(*no)) else {
+    for feed in &world.plan.feeds {
+        let no = feed.no;
+        let Some(items) = items(life, &feed_name(no)) else {
             return Some(format!("feed {no} cannot be read"));
         };
+        let state = world.state();
+        let publisher = state.publishers.get(&no)?;
         let link = |item: &Arc<Item>| match item.entry() {
             Some(entry) => entry.permalink().and_then(post_of),
             None => post_of(&item.iri),
