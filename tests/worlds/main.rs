@@ -145,7 +145,9 @@ fn a_world_that_is_played_again_has_the_same_trace() {
     for seed in 0..TWICE {
         let plan = Plan::of(seed);
         let (one, other) = (play(&plan), play(&plan));
+        let mut lines = one.tail.lines().zip(other.tail.lines());
+        let differing = lines.find(|(one, other)| one != other);
         let trace = |outcome: &Outcome| (outcome.lines, outcome.digest.clone());
-        assert_eq!(trace(&one), trace(&other), "world {seed}");
+        assert_eq!(trace(&one), trace(&other), "world {seed}: {differing:?}");
     }
 }

@@ -165,6 +165,13 @@ impl World {
         draw(chance.or_insert_with(|| Chance::of(seed, name)))
     }
 
+    /// Draws from the chances of this moment: who is woken first by a `watch` of tokio's is left to a
+    /// chance that no seed reaches, and must not change what others draw.
+    fn draw_now<T>(&self, name: &str, draw: impl FnOnce(&mut Chance) -> T) -> T {
+        let now_us = self.elapsed().as_micros();
+        draw(&mut Chance::of(self.plan.seed, &format!("{name} {now_us}")))
+    }
+
     /// True so many times in a thousand, while there is trouble at all.
     pub(crate) fn is_troubled(&self, name: &str, share: u64) -> bool {
         if self.state().is_quiet {
@@ -316,7 +323,7 @@ impl DiskPace for WorldDisk {
     fn begin(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async {
             self.0.point("before a write").await;
-            let ms = self.0.draw("disk", |chance| chance.within(1, 20));
+            let ms = self.0.draw_now("disk", |chance| chance.within(1, 20));
             sleep(Duration::from_millis(ms)).await;
             if self.0.is_disk_full() {
                 return Err(StoreError::Away("the disk is full".to_owned()));
@@ -332,7 +339,7 @@ impl DiskPace for WorldDisk {
     fn end(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async {
             self.0.point("behind a write").await;
-            let ms = self.0.draw("disk", |chance| chance.within(0, 5));
+            let ms = self.0.draw_now("disk", |chance| chance.within(0, 5));
             sleep(Duration::from_millis(ms)).await;
             if self.0.is_disk_troubled("an end is not told") {
                 let why = "its answer was lost".to_owned();
@@ -346,7 +353,7 @@ impl DiskPace for WorldDisk {
     fn read(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             // Most of what is read is at hand, and now and then a disk takes seconds.
-            let ms = self.0.draw("reads", |chance| match chance.below(100) {
+            let ms = self.0.draw_now("reads", |chance| match chance.below(100) {
                 0 => chance.below(8000),
                 1..20 => chance.below(20),
                 _ => 0,
