@@ -49,7 +49,7 @@ mod gauges;
 
 mod reload;
 
-mod groups;
+pub mod groups;
 
 mod requested_poll;
 

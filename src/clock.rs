@@ -41,7 +41,7 @@ impl Clock for System {
 }
 
 /// Watches a clock for jumps, by timers that do not jump.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct JumpWatch {
     wall_us: u64,
     steady: tokio::time::Instant,

@@ -15,6 +15,7 @@ use crate::{
         stamp::Stamp,
         view::{Deletions, View},
     },
+    mistakes::{Mistake, is_made},
     notify::Notify,
     readers::{PushMax, Readers, usual_deletions},
     render::{Representation, Site, link_header},
@@ -257,6 +258,8 @@ pub struct Parts {
     pub gate: ReadGate,
     /// Counters.
     pub metrics: Metrics,
+    /// A random number of 0..1, so that subscribers that failed together do not come back together.
+    pub jitter: fn() -> f64,
 }
 
 /// Parts of the way to callbacks.
@@ -301,6 +304,8 @@ struct Shared {
     /// Positions on their way to the store.
     acknowledgements: Acknowledgements,
     metrics: Metrics,
+    /// A random number of 0..1.
+    jitter: fn() -> f64,
     roster: Roster,
     stop: CancellationToken,
 }
@@ -327,6 +332,7 @@ impl Hub {
             places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
             questions: QuestionBudget::new(callbacks.resolver),
             metrics: parts.metrics,
+            jitter: parts.jitter,
             roster: Roster::default(),
             stop: CancellationToken::new(),
             config,
@@ -369,7 +375,10 @@ impl Hub {
         Ok(())
     }
 
-    fn resume(&self, sub: Subscription, progress: Progress) {
+    fn resume(&self, sub: Subscription, mut progress: Progress) {
+        if is_made(Mistake::StartAtTheHead) {
+            progress.acked = None;
+        }
         let key = Key {
             topic: sub.topic.clone(),
             address: sub.target.address().to_owned(),

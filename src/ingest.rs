@@ -44,6 +44,7 @@ pub mod poller;
 pub use crate::catalog::settings::{
     DeletionSettings, DocumentFormat, ImportSettings, LegacyPlace, PollSettings, RecordSettings,
 };
+pub use compute::Computing;
 pub use config::Config;
 pub use context::Context;
 pub use feed_spec::{FeedSpec, without_credentials};

@@ -5,6 +5,7 @@ pub mod byte_budget;
 pub mod client_net;
 pub mod clock;
 pub mod locks;
+pub mod mistakes;
 pub mod registrable_domain;
 pub mod secret;
 pub mod setting;

@@ -7,6 +7,7 @@ use crate::{
         stamp::Stamp,
     },
     locks::{lock, read, write},
+    mistakes::{Mistake, is_made},
 };
 use hints::HintBudget;
 use std::{
@@ -82,7 +83,9 @@ impl Notify {
             return;
         }
         feeds.known.insert(feed, head);
-        if let Some(channel) = feeds.channels.get(&feed) {
+        if let Some(channel) = feeds.channels.get(&feed)
+            && !is_made(Mistake::WakeUpLost)
+        {
             tell(channel, head);
             if channel.receiver_count() == 0 {
                 feeds.channels.remove(&feed);

@@ -13,6 +13,7 @@ use crate::{
         record::{FeedNo, Head},
         stamp::Stamp,
     },
+    mistakes::{Mistake, is_made},
     notify::Notify,
     render::Site,
     setting::{RefusedSetting, all_at_least_one},
@@ -344,7 +345,11 @@ impl Readers {
         }
         let mut reading = reading.clone();
         reading.hides_deletions = !self.announces(reading.view.feed);
-        let (reading, key) = (&reading, (reading.clone(), head));
+        let mut key = (reading.clone(), head);
+        if is_made(Mistake::BodyOutlivesItsHead) {
+            key.1 = Head::default();
+        }
+        let reading = &reading;
         if let Some(body) = self.bodies.get(&key).await {
             return Ok(body);
         }

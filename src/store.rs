@@ -72,6 +72,8 @@ mod clock_guard;
 
 mod content_mark;
 
+mod new_generation;
+
 mod stored;
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         callbacks: callbacks()?,
         gate: ReadGate::without_users(Catalog::new(CatalogSnapshot::new(feeds, [])), clock),
         metrics: Metrics::default(),
+        jitter: rand::random,
     });
     hub.start(&[]).await?;
     let active: usize = hub.counts().values().map(|counts| counts.active).sum();

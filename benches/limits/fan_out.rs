@@ -257,6 +257,7 @@ fn hub_of(house: &House, subscriptions: usize) -> Result<Hub> {
         callbacks: callbacks()?,
         gate: ReadGate::without_users(Catalog::new(CatalogSnapshot::new([feed], [])), clock),
         metrics: Metrics::default(),
+        jitter: rand::random,
     }))
 }
 

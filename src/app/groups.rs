@@ -16,20 +16,25 @@ use tracing::{info, warn};
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Gives groups their members, and parts their items.
-pub(super) struct GroupKeeper {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) notify: Arc<Notify>,
-    pub(super) catalog: Catalog,
-    pub(super) site: Site,
+pub struct GroupKeeper {
+    /// The store of all feeds.
+    pub store: Arc<dyn Store>,
+    /// Wake-ups of the readers.
+    pub notify: Arc<Notify>,
+    /// What is registered.
+    pub catalog: Catalog,
+    /// The URLs of the members.
+    pub site: Site,
 }
 
 impl GroupKeeper {
     /// Brings groups to what the catalog says, now and after each change of it, until `stop`.
-    pub(super) async fn run(self, stop: CancellationToken) {
+    pub async fn run(self, stop: CancellationToken) {
         let mut changes = self.catalog.watch();
         loop {
             let snapshot = changes.borrow_and_update().clone();
             let wait = tokio::select! {
+                biased;
                 kept = self.keep(&snapshot) => kept.err(),
                 () = stop.cancelled() => return,
             };
@@ -45,9 +50,10 @@ impl GroupKeeper {
                 }
             };
             tokio::select! {
-                () = again => {}
-                changed = changes.changed() => if changed.is_err() { return },
+                biased;
                 () = stop.cancelled() => return,
+                changed = changes.changed() => if changed.is_err() { return },
+                () = again => {}
             }
         }
     }

@@ -338,6 +338,7 @@ impl Wiring {
             },
             gate: self.gate.clone(),
             metrics: self.metrics.clone(),
+            jitter: rand::random,
         })))
     }
 

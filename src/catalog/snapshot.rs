@@ -8,6 +8,7 @@ use super::{
 use crate::{
     auth::{Principal, may_read},
     feed::{filter::Filter, record::FeedNo},
+    mistakes::{Mistake, is_made},
     secret::public_url,
 };
 use std::{
@@ -202,6 +203,7 @@ impl CatalogSnapshot {
     /// itself, or a part of it; `None` for nothing. All who read anything ask this first (SF-131).
     pub fn read_by(&self, feed: &RegisteredFeed, principal: Option<&Principal>) -> Option<FeedNo> {
         match shown_to(feed, principal)? {
+            _ if is_made(Mistake::ShowsEverything) => Some(feed.no),
             Filter::All => Some(feed.no),
             shown => {
                 let mut parts = self.parts.get(&feed.no)?.iter();

@@ -11,6 +11,7 @@ use super::{
     moment::Moment,
     stamp::Stamp,
 };
+use crate::mistakes::{Mistake, is_made};
 use everfeed_adapters::Metadata;
 use std::{fmt, sync::Arc};
 
@@ -264,13 +265,16 @@ impl FeedRecord {
     /// before it.
     pub fn next_t(&self, now: Stamp) -> Stamp {
         let last = self.last_t.max(self.lineage.generation());
+        if is_made(Mistake::StampsGoBack) {
+            return now;
+        }
         last.next().max(now)
     }
 
     /// True for a T that this feed cannot have given out: it lies behind the last one, or in what a
     /// restored store does not know.
     pub fn is_ahead(&self, t: Moment) -> bool {
-        t > self.last_t.into() || self.lineage.is_lost(t)
+        (t > self.last_t.into() || self.lineage.is_lost(t)) && !is_made(Mistake::NeverAhead)
     }
 
     /// Head of the feed: equal heads mean that nothing visible has changed.

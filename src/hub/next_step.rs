@@ -4,6 +4,7 @@ use super::{lease, retry_schedule::VERIFY_ATTEMPTS_MAX};
 use crate::{
     clock::LOOK_AGAIN,
     feed::stamp::Stamp,
+    mistakes::{Mistake, is_made},
     store::{
         Subscription,
         subscriptions::{Intent, Lease, Progress},
@@ -137,7 +138,8 @@ pub(super) fn next(
         ..lease
     });
     if let Some(lease) = &lease {
-        if lease.until <= times.settled {
+        let is_over = is_made(Mistake::LeaseEndsByAnyClock) && lease.until <= now;
+        if lease.until <= times.settled || is_over {
             return NextStep::Expire;
         }
         wake = wake.min(times.look_at(lease.until));

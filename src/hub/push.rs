@@ -9,6 +9,7 @@ use super::{
 use crate::{
     auth::PrincipalId,
     feed::{cursor::Toc, page::Degraded, stamp::Stamp, view::View},
+    mistakes::{Mistake, is_made},
     readers::{PushMax, ReadError, ReadRequest, Rendered},
     render::{Representation, Site},
     store::subscriptions::{Directive, Progress, PushWishes, Target, Told},
@@ -223,7 +224,7 @@ async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome
     let mut advance = Advance::over(&page, &push, &stored.acked);
     if is_still {
         advance = advance.staying(&stored.position);
-    } else if page.count == 0 && page.degraded != Some(Degraded::Ahead) {
+    } else if page.count == 0 && !push.is_told_to_begin_anew(&page) {
         // Everything in it may be hidden, and yet it lies further on. Nothing is pushed.
         return Ok(PushOutcome::Advanced(advance.staying(page.goes_on_at())));
     }
@@ -282,6 +283,8 @@ async fn in_place(shared: &Shared, push: Push, held: Held) -> Result<PushOutcome
             })
         }
         Delivered::Gone => PushOutcome::Gone,
+        Delivered::Failed(_) if is_made(Mistake::FailedPushTaken) => PushOutcome::Advanced(advance),
+        Delivered::Failed(_) if is_made(Mistake::FailedPushEnds) => PushOutcome::Gone,
         Delivered::Failed(not_taken) => PushOutcome::Failed(not_taken),
         Delivered::Unsendable => PushOutcome::Ours("it cannot be put into a request".to_owned()),
     })
@@ -297,6 +300,18 @@ impl Push {
             return false;
         };
         self.tells_channel && known < page.head.metadata_t
+    }
+
+    /// True for a page that says that what the subscriber holds is of no use. Those that only show
+    /// posts hold nothing.
+    fn is_told_to_begin_anew(&self, page: &Rendered) -> bool {
+        match page.degraded {
+            Some(Degraded::Ahead) => true,
+            Some(Degraded::Reset) => {
+                matches!(self.target, Target::Callback(_)) && !is_made(Mistake::HiddenResetUntold)
+            }
+            Some(Degraded::Moved | Degraded::Time) | None => false,
+        }
     }
 
     /// The validators of its page; `is_still` where it has no items.

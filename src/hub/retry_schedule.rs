@@ -23,28 +23,45 @@ const JITTER: f64 = 0.5;
 pub(super) const RETRY_AFTER_MAX_SECS: u64 = 24 * 3600;
 
 // Decides: When is a delivery tried again?
-/// Time at which a delivery is tried again after `failures` in a row, at least one.
-pub(super) fn delivery_at(now: Stamp, failures: u32, retry_after: Option<Duration>) -> Stamp {
-    after(now, &DELIVERY_SECS, failures, retry_after)
+/// Time at which a delivery is tried again after `failures` in a row, at least one. `chance` is a
+/// random number of 0..1.
+pub(super) fn delivery_at(
+    now: Stamp,
+    failures: u32,
+    retry_after: Option<Duration>,
+    chance: f64,
+) -> Stamp {
+    after(now, &DELIVERY_SECS, failures, retry_after, chance)
 }
 
 /// Time at which a verification is tried again after `failures`, at least one.
-pub(super) fn verify_at(now: Stamp, failures: u32, retry_after: Option<Duration>) -> Stamp {
-    after(now, &VERIFY_SECS, failures, retry_after)
+pub(super) fn verify_at(
+    now: Stamp,
+    failures: u32,
+    retry_after: Option<Duration>,
+    chance: f64,
+) -> Stamp {
+    after(now, &VERIFY_SECS, failures, retry_after, chance)
 }
 
 /// Time at which a delivery is tried again that was not made, as nobody answers at its destination.
-pub(super) fn postponed_until(now: Stamp, wait: Duration) -> Stamp {
-    let wait = wait.mul_f64(1.0 + JITTER * rand::random::<f64>());
+pub(super) fn postponed_until(now: Stamp, wait: Duration, chance: f64) -> Stamp {
+    let wait = wait.mul_f64(1.0 + JITTER * chance);
     Stamp::from_micros(
         now.micros()
             .saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)),
     )
 }
 
-fn after(now: Stamp, schedule: &[u64], failures: u32, retry_after: Option<Duration>) -> Stamp {
+fn after(
+    now: Stamp,
+    schedule: &[u64],
+    failures: u32,
+    retry_after: Option<Duration>,
+    chance: f64,
+) -> Stamp {
     let step = (failures.max(1) as usize - 1).min(schedule.len() - 1);
-    let wait = Duration::from_secs(schedule[step]).mul_f64(1.0 + JITTER * rand::random::<f64>());
+    let wait = Duration::from_secs(schedule[step]).mul_f64(1.0 + JITTER * chance);
     let asked = retry_after
         .unwrap_or_default()
         .min(Duration::from_secs(RETRY_AFTER_MAX_SECS));
@@ -62,7 +79,7 @@ mod tests {
     fn waits_grow_as_scheduled_and_chance_adds_at_most_half() {
         let check = |failures, secs: u64| {
             for _ in 0..50 {
-                let at = delivery_at(NOW, failures, None);
+                let at = delivery_at(NOW, failures, None, rand::random());
                 assert!(
                     at >= NOW.plus_secs(secs) && at <= NOW.plus_secs(secs + secs.div_ceil(2)),
                     "{failures}"
@@ -74,8 +91,8 @@ mod tests {
         check(5, 900);
         check(6, 3600);
         check(1_000_000, 3600);
-        assert!(verify_at(NOW, 1, None) >= NOW.plus_secs(30));
-        assert!(verify_at(NOW, u32::MAX, None) >= NOW.plus_secs(3600));
+        assert!(verify_at(NOW, 1, None, rand::random()) >= NOW.plus_secs(30));
+        assert!(verify_at(NOW, u32::MAX, None, rand::random()) >= NOW.plus_secs(3600));
     }
 
     #[test]
@@ -90,20 +107,23 @@ mod tests {
             assert!((0.0..0.1).contains(&least), "{least}");
             assert!((0.4..=0.5).contains(&most), "{most}");
         };
-        check(&|| delivery_at(NOW, 6, None));
-        check(&|| verify_at(NOW, 8, None));
-        check(&|| postponed_until(NOW, hour));
+        check(&|| delivery_at(NOW, 6, None, rand::random()));
+        check(&|| verify_at(NOW, 8, None, rand::random()));
+        check(&|| postponed_until(NOW, hour, rand::random()));
     }
 
     #[test]
     fn a_subscriber_may_ask_for_more_time_but_not_for_ever() {
         assert_eq!(
-            delivery_at(NOW, 1, Some(Duration::from_secs(600))),
+            delivery_at(NOW, 1, Some(Duration::from_secs(600)), rand::random()),
             NOW.plus_secs(600)
         );
-        assert!(delivery_at(NOW, 6, Some(Duration::from_secs(1))) >= NOW.plus_secs(3600));
+        assert!(
+            delivery_at(NOW, 6, Some(Duration::from_secs(1)), rand::random())
+                >= NOW.plus_secs(3600)
+        );
         assert_eq!(
-            delivery_at(NOW, 1, Some(Duration::MAX)),
+            delivery_at(NOW, 1, Some(Duration::MAX), rand::random()),
             NOW.plus_secs(RETRY_AFTER_MAX_SECS)
         );
     }

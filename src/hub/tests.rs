@@ -3,7 +3,6 @@
 
 mod chain;
 mod cloud;
-mod converging;
 mod delivering;
 mod fairness;
 mod flooding;

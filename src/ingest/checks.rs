@@ -4,7 +4,6 @@
 
 use super::{
     Context, FeedSpec, Upstream,
-    compute::compute,
     events::tell,
     recording::{RecordedAnswer, RecordedPage, record_answer},
     transact::{Decision, transact},
@@ -21,6 +20,7 @@ use crate::{
         schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
     },
+    mistakes::{Mistake, is_made},
     secret::logged_url,
     store::Commit,
 };
@@ -125,6 +125,7 @@ impl<'a> Check<'a> {
             }
         }
         let reply = tokio::select! {
+            biased;
             reply = upstream.page(feed, &url) => reply,
             () = stop.cancelled() => return Ok(None),
         };
@@ -139,7 +140,9 @@ impl<'a> Check<'a> {
             PageReply::Answer(answer) => {
                 let host_pause = pause(&answer, feed, self.state, now);
                 let asked_for = url.clone();
-                let (said, page) = compute(move || said(&answer, &entry, &asked_for)).await?;
+                let (said, page) = context
+                    .compute(move || said(&answer, &entry, &asked_for))
+                    .await?;
                 (said, page, host_pause)
             }
         };
@@ -401,7 +404,9 @@ fn said(answer: &PageAnswer, entry: &Entry, url: &str) -> (CheckResult, Answered
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
             let text = PageText::new(&answer.body, &hints);
             page.words = few(text.count(entry));
-            if page.words > 0 && !is_of_namesake(&text, entry, url, &page.landing) {
+            if is_made(Mistake::PageTakenForGone) {
+                CheckResult::Gone
+            } else if page.words > 0 && !is_of_namesake(&text, entry, url, &page.landing) {
                 CheckResult::Shown
             } else if answer.is_cut {
                 // What was not read may show it.

@@ -21,12 +21,29 @@ struct JobStop {
     left: CancellationToken,
 }
 
-/// Runs `work` on the pool for blocking work. A panic in it is one failed job and our fault: what
+/// The place where documents are parsed and compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Computing {
+    /// The pool for blocking work: a large document takes as long as a page of thousands of
+    /// requests.
+    #[default]
+    Pool,
+    /// The task that asks. What happens then does not depend on which thread is faster.
+    InPlace,
+}
+
+/// Runs `work` on the pool for blocking work, unless it is done in place. A panic in it is one failed job and our fault: what
 /// it held is dropped, and what was stored stays. Within a job that is [`stoppable`], a computation
 /// that goes on after the stop ends the job.
 pub(super) async fn compute<T: Send + 'static>(
+    place: Computing,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
+    let broke_off = || Failure::ours("reading the document broke off; this is a bug in everfeed");
+    if place == Computing::InPlace {
+        let computed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        return computed.map_err(|_| broke_off());
+    }
     let span = tracing::Span::current();
     let computed = tokio::task::spawn_blocking(move || span.in_scope(work));
     let stopped = async {
@@ -39,9 +56,7 @@ pub(super) async fn compute<T: Send + 'static>(
         std::future::pending().await
     };
     tokio::select! {
-        computed = computed => {
-            computed.map_err(|_| Failure::ours("reading the document broke off; this is a bug in everfeed"))
-        }
+        computed = computed => computed.map_err(|_| broke_off()),
         never = stopped => never,
     }
 }
@@ -62,6 +77,7 @@ pub(super) async fn stoppable<T>(
         job,
     );
     tokio::select! {
+        biased;
         result = scoped => result,
         () = left.cancelled() => None,
     }
@@ -75,11 +91,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
-        let failure = compute(|| -> () { panic!("as a parser might") })
-            .await
-            .unwrap_err();
-        assert_eq!(failure.whose(), Whose::Ours);
-        assert!(failure.to_string().contains("bug in everfeed"));
+        for place in [Computing::Pool, Computing::InPlace] {
+            let failure = compute(place, || -> () { panic!("as a parser might") })
+                .await
+                .unwrap_err();
+            assert_eq!(failure.whose(), Whose::Ours);
+            assert!(failure.to_string().contains("bug in everfeed"));
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -87,7 +105,7 @@ mod tests {
         let (go_on, waits) = mpsc::channel::<()>();
         let stop = CancellationToken::new();
         let job = stoppable(&stop, async {
-            let read = compute(move || waits.recv().is_err()).await;
+            let read = compute(Computing::Pool, move || waits.recv().is_err()).await;
             Some(read.is_ok())
         });
         stop.cancel();
@@ -95,7 +113,7 @@ mod tests {
         let (left, ()) = tokio::join!(job, tokio::time::advance(LEFT_AFTER));
         assert_eq!(left, None);
         drop(go_on);
-        let quick = stoppable(&stop, async { compute(|| 1).await.ok() });
+        let quick = stoppable(&stop, async { compute(Computing::Pool, || 1).await.ok() });
         assert_eq!(quick.await, Some(1), "what ends soon is not left");
     }
 }

@@ -1,6 +1,11 @@
 //! The parts that every job of ingest uses; no client, because not every job sends a request.
 
-use super::{FeedSpec, config::Config, platform};
+use super::{
+    FeedSpec,
+    compute::{Computing, compute},
+    config::Config,
+    platform,
+};
 use crate::{
     clock::Clock,
     feed::{
@@ -26,6 +31,8 @@ pub struct Context {
     pub clock: Arc<dyn Clock>,
     /// A random number of 0..1, so that polls fall out of step.
     pub jitter: fn() -> f64,
+    /// The place where documents are parsed and compared.
+    pub computing: Computing,
     /// Counters of polls, changes and permalink checks.
     pub metrics: Metrics,
     /// Profiles of blog software.
@@ -43,6 +50,7 @@ impl Context {
             notify,
             clock,
             jitter: rand::random::<f64>,
+            computing: Computing::default(),
             metrics,
             platforms,
             config: Arc::default(),
@@ -52,6 +60,14 @@ impl Context {
     /// The time now.
     pub(super) fn now(&self) -> Stamp {
         Stamp::from_micros(self.clock.now_us())
+    }
+
+    /// Runs `work` apart from what waits. A panic in it is one failed job and our fault.
+    pub(super) async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        compute(self.computing, work).await
     }
 
     /// Number of active subscribers of a feed. An unreadable count is reported as zero.

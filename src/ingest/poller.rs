@@ -6,6 +6,7 @@ use super::{
     host_pauses::{PauseEnds, hosts_of},
 };
 use crate::{
+    clock::JumpWatch,
     feed::{
         record::FeedNo,
         schedule::{PollState, Whose},
@@ -71,6 +72,8 @@ pub struct Poller {
     pauses: PauseEnds,
     requests: Arc<Inbox<PollRequest>>,
     looks: Arc<Looks>,
+    /// The clock since the states were taken up. It may be set right before the worker begins.
+    clock: JumpWatch,
 }
 
 /// A poll state as it is kept while nothing is done with it, and what is counted of all of them.
@@ -111,6 +114,7 @@ impl Poller {
         feeds: Vec<FeedSpec>,
     ) -> Result<Self, StoreError> {
         let now = context.now();
+        let clock = JumpWatch::new(now.micros());
         let feeds: WantedFeeds = feeds
             .into_iter()
             .map(|feed| (feed.no, Arc::new(feed)))
@@ -161,6 +165,7 @@ impl Poller {
             pauses,
             requests: Arc::new(Inbox::new(REQUESTS_MAX)),
             looks: Arc::default(),
+            clock,
         })
     }
 

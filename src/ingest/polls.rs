@@ -160,6 +160,7 @@ impl<'a> Poll<'a> {
                 .await
         };
         let reply = tokio::select! {
+            biased;
             reply = fetching => reply,
             () = stop.cancelled() => return None,
         };

@@ -1,7 +1,10 @@
 //! The last documents of a feed as they came, and what else was answered between them, kept in a
 //! folder so that what was decided on them can be played again; not what was decided.
 
-use super::{DeletionSettings, FeedSpec, Fetched, RecordSettings, compute::compute};
+use super::{
+    DeletionSettings, FeedSpec, Fetched, RecordSettings,
+    compute::{Computing, compute},
+};
 use crate::feed::{
     absence::{CheckResult, ControlFinding, Coverage},
     schedule::Failure,
@@ -277,7 +280,7 @@ pub(super) async fn record_answer(feed: &FeedSpec, answer: RecordedAnswer) -> Re
         return Ok(());
     };
     let name = feed.name.clone();
-    compute(move || {
+    compute(Computing::Pool, move || {
         if let Err(error) = record.keep_answer(&name, &answer) {
             let folder = record.folder.display();
             warn!(feed.name = %name, "An answer about `{name}` could not be recorded in {folder}: {error}");

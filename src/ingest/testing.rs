@@ -116,6 +116,7 @@ impl House {
         let upstream = Upstream::new(client, contact, clock.clone());
         let notify = Arc::new(Notify::new());
         let context = Context {
+            computing: super::Computing::default(),
             store: store.clone(),
             notify: notify.clone(),
             clock,

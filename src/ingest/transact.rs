@@ -1,7 +1,7 @@
 //! The one loop that reads a feed, decides and commits, and decides again when the feed moved on
 //! meanwhile; not what is decided.
 
-use super::{Context, FeedSpec, compute::compute};
+use super::{Context, FeedSpec};
 use crate::{
     feed::{
         absence::recent_tombstone::{RecentTombstone, with_recent},
@@ -26,7 +26,7 @@ pub(super) async fn answered(
 ) -> Result<Option<Facts>, Failure> {
     let store = &context.store;
     loop {
-        inquiry = match compute(move || inquiry.next()).await? {
+        inquiry = match context.compute(move || inquiry.next()).await? {
             Needs::Keys(asking, keys) => {
                 let found = store.known(feed.no, keys.clone()).await?;
                 asking.with_items(&keys, found)

@@ -4,6 +4,7 @@
 use super::{ReadError, ReadRequest, Readers, Rendered, request::Purpose};
 use crate::{
     feed::{page::Degraded, record::Head, stamp::Stamp},
+    mistakes::{Mistake, is_made},
     render::PositionPlace,
 };
 use futures_util::{
@@ -110,7 +111,13 @@ impl Follower {
             self.has_looked = true;
             let announced = *self.changes.borrow_and_update();
             let page = match Box::pin(self.pass_changes(announced)).await {
-                Passed::MustRead => Some(Box::pin(self.look(announced)).await?),
+                Passed::MustRead => {
+                    let page = Box::pin(self.look(announced)).await?;
+                    if is_made(Mistake::WatchedAfterTheRead) {
+                        self.changes.mark_unchanged();
+                    }
+                    Some(page)
+                }
                 Passed::UpTo(page) => Some(page),
                 Passed::Nothing => None,
             };

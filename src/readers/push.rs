@@ -7,6 +7,7 @@ use crate::feed::{
     page::{Degraded, Page, PageQuery},
     view::{Deletions, View},
 };
+use crate::mistakes::{Mistake, is_made};
 
 impl Readers {
     // Decides: Which cursor is the last of a push?
@@ -26,7 +27,7 @@ impl Readers {
             return self.told_ahead(reading, page).await;
         }
         let is_empty = page.items.is_empty();
-        if deletions == Deletions::Omit {
+        if deletions == Deletions::Omit || is_made(Mistake::PushOmitsDeletions) {
             page.items.retain(|item| !item.is_gone());
             if reading.view.filter == Filter::All {
                 page.total = Some(page.record.items.live);

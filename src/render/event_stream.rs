@@ -7,6 +7,7 @@ use crate::feed::{
     order::{Axis, Order},
     page::{Degraded, Page},
 };
+use crate::mistakes::{Mistake, is_made};
 use std::time::Duration;
 
 /// The `Content-Type` header.
@@ -40,7 +41,11 @@ pub fn events(page: &Page, order: Order) -> Vec<u8> {
         let Some(data) = Representation::JSON.item(item, &page.record, ItemPlace::Page) else {
             continue;
         };
-        write_id(&mut out, &cursor_behind(page, item, order));
+        if is_made(Mistake::EventNamesTheEnd) {
+            write_id(&mut out, &page.last_cursor);
+        } else {
+            write_id(&mut out, &cursor_behind(page, item, order));
+        }
         write_event(&mut out, item.is_gone().then_some(DELETE), &data);
     }
     let last = page

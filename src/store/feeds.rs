@@ -13,6 +13,7 @@ use crate::feed::{
     schedule::PollState,
     stamp::Stamp,
 };
+use crate::mistakes::{Mistake, is_made};
 use everfeed_adapters::Metadata;
 use std::{collections::HashMap, sync::Arc};
 
@@ -205,6 +206,9 @@ impl Commit {
     // Decides: Which commit may be lost with the process?
     /// True when it may be on disk later, on this record of the feed.
     pub(super) fn may_be_late(&self, record: &FeedRecord) -> bool {
+        if is_made(Mistake::CommitUnsynced) {
+            return true;
+        }
         let leaves_a_gap =
             |observed: &ObservationRecord| observed.events.iter().any(|event| event.leaves_a_gap());
         self.is_late

@@ -1,7 +1,8 @@
-//! The store in memory: the rows of each table in a map. Nothing in it outlives the process.
+//! The store in memory: the rows of each table in a map. Nothing in it outlives the process, unless
+//! it stands on a [`Disk`].
 
 use super::{
-    BackupReport, StoreError, StoreFuture, Upkeep, Watched,
+    BackupReport, StoreCondition, StoreError, StoreFuture, Upkeep, Watched,
     clock_guard::ClockGuard,
     content_mark::ContentMark,
     engine::{
@@ -11,6 +12,7 @@ use super::{
     rows::{Engine, Writing},
 };
 use crate::{clock::Clock, feed::stamp::Stamp, locks::lock};
+use disk::Unsynced;
 use std::{
     cell::RefCell,
     collections::BTreeMap,
@@ -19,18 +21,28 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+mod disk;
+
+pub use disk::{Disk, DiskCopy, DiskPace};
+
 /// A store in memory.
 pub struct Memory {
     clock: Arc<dyn Clock>,
-    state: Mutex<MemoryState>,
+    state: Arc<Mutex<MemoryState>>,
+    /// The way of writes to a disk; `None` where nothing outlives the process.
+    pace: Option<disk::Writer>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct MemoryState {
     is_closed: bool,
     guard: ClockGuard,
     content: ContentMark,
     tables: MemoryTables,
+    /// Transactions that a crash may take back, oldest first. Empty without a disk.
+    unsynced: Vec<Unsynced>,
+    /// True on a disk whose last store was not closed.
+    ended_uncleanly: bool,
 }
 
 /// The rows of each table, by its name.
@@ -43,7 +55,8 @@ impl Memory {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            state: Mutex::default(),
+            state: Arc::default(),
+            pace: None,
         }
     }
 
@@ -67,32 +80,55 @@ impl Engine for Memory {
         &self,
         work: impl Fn(&dyn RowReader) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
-        self.answer(move |state, _| work(&state.tables))
+        let read = self.answer(move |state, _| work(&state.tables));
+        match &self.pace {
+            None => read,
+            Some(writer) => writer.read(read),
+        }
     }
 
     fn write<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&mut Writing<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
-        self.answer(move |state, now| {
-            let transaction = Transaction {
-                tables: RefCell::new(&mut state.tables),
-                replaced: RefCell::default(),
-            };
-            let mut writing = Writing::over(&transaction, now, state.guard, state.content);
-            let done = work(&mut writing);
-            let (guard, content) = (writing.guard(), writing.content());
-            match done {
-                Ok(answer) => {
-                    (state.guard, state.content) = (guard, content);
-                    Ok(answer)
-                }
-                Err(error) => {
-                    transaction.undo();
-                    Err(error)
-                }
+        match &self.pace {
+            None => self.answer(move |state, now| state.write(now, &mut work).map(|done| done.0)),
+            Some(writer) => writer.write(self.clock.clone(), self.state.clone(), work),
+        }
+    }
+}
+
+impl MemoryState {
+    /// Does work in a transaction. Answers with what a crash would take back, too.
+    fn write<T>(
+        &mut self,
+        now: Stamp,
+        work: &mut impl FnMut(&mut Writing<'_>) -> Result<T, StoreError>,
+    ) -> Result<(T, Unsynced), StoreError> {
+        let transaction = Transaction {
+            tables: RefCell::new(&mut self.tables),
+            replaced: RefCell::default(),
+        };
+        let mut writing = Writing::over(&transaction, now, self.guard, self.content);
+        let done = work(&mut writing);
+        let (guard, content) = (writing.guard(), writing.content());
+        let is_synced = writing.wants_sync;
+        match done {
+            Ok(answer) => {
+                let unsynced = Unsynced {
+                    replaced: transaction.replaced.into_inner(),
+                    guard: self.guard,
+                    content: self.content,
+                    is_synced,
+                };
+                (self.guard, self.content) = (guard, content);
+                Ok((answer, unsynced))
             }
-        })
+            Err(error) => {
+                transaction.undo();
+                Err(error)
+            }
+        }
     }
 }
 
@@ -165,6 +201,7 @@ struct Transaction<'s> {
 }
 
 /// A row as it was before a change.
+#[derive(Clone)]
 struct Replaced {
     table: &'static str,
     key: Vec<u8>,
@@ -173,13 +210,17 @@ struct Replaced {
 
 impl Transaction<'_> {
     fn undo(self) {
-        let tables = self.tables.into_inner();
-        for Replaced { table, key, value } in self.replaced.into_inner().into_iter().rev() {
-            let table = tables.entry(table).or_default();
-            match value {
-                Some(value) => drop(table.insert(key, value)),
-                None => drop(table.remove(&key)),
-            }
+        put_back(self.tables.into_inner(), self.replaced.into_inner());
+    }
+}
+
+/// Puts rows back as they were before changes in this order.
+fn put_back(tables: &mut MemoryTables, replaced: Vec<Replaced>) {
+    for Replaced { table, key, value } in replaced.into_iter().rev() {
+        let table = tables.entry(table).or_default();
+        match value {
+            Some(value) => drop(table.insert(key, value)),
+            None => drop(table.remove(&key)),
         }
     }
 }
@@ -270,7 +311,17 @@ impl WriteTable for TransactionTable<'_, '_> {
     }
 }
 
-impl Watched for Memory {}
+impl Watched for Memory {
+    fn condition(&self) -> StoreCondition {
+        self.pace
+            .as_ref()
+            .map_or(StoreCondition::Sound, disk::Writer::condition)
+    }
+
+    fn ended_uncleanly(&self) -> bool {
+        lock(&self.state).ended_uncleanly
+    }
+}
 
 impl Upkeep for Memory {
     fn back_up<'a>(&'a self, _: &'a Path) -> StoreFuture<'a, BackupReport> {

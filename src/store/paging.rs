@@ -15,6 +15,7 @@ use crate::feed::{
     record::FeedRecord,
     stamp::Stamp,
 };
+use crate::mistakes::{Mistake, is_made};
 use std::{
     cell::RefCell,
     ops::{Bound, RangeBounds as _},
@@ -263,7 +264,10 @@ where
                 if self.filter.shows(&item, self.record) {
                     return Ok(Some(ShownRow::Read(row, item)));
                 }
-                if self.filter.leaves_out(&item) || !self.filter.shows_as_left(&item, self.order) {
+                if is_made(Mistake::LeftViewUntold)
+                    || self.filter.leaves_out(&item)
+                    || !self.filter.shows_as_left(&item, self.order)
+                {
                     return Ok(None);
                 }
                 let stub = Box::new(filter::left_view(&item));

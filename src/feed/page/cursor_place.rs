@@ -7,6 +7,7 @@ use crate::feed::{
     order::Order,
     position::{Position, Span},
 };
+use crate::mistakes::{Mistake, is_made};
 use std::ops::Bound;
 
 /// Place of a position in ascending order, and its degradation if there was one.
@@ -45,7 +46,7 @@ pub(super) fn resolve<L: Listing>(
                 // Of another feed of this name: what its reader holds was chosen by another filter.
                 return Ok(Resolved {
                     bound: Bound::Unbounded,
-                    degraded: Some(Degraded::Reset),
+                    degraded: Some(Degraded::Reset).filter(|_| !is_made(Mistake::ResetUntold)),
                 });
             }
             let (generation, toc) = toc.without_generation();
@@ -62,8 +63,12 @@ pub(super) fn resolve<L: Listing>(
             } else {
                 Degraded::Time
             };
+            let mut span = Span::of_moment(toc.t);
+            if is_made(Mistake::FallbackSkipsASecond) {
+                span.low_us = span.low_us.div_euclid(1_000_000) * 1_000_000 + 1_000_000;
+            }
             Ok(Resolved {
-                bound: time_bound(Span::of_moment(toc.t), is_lower),
+                bound: time_bound(span, is_lower),
                 degraded: Some(degraded),
             })
         }

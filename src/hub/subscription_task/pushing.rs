@@ -275,7 +275,8 @@ impl SubscriptionTask {
             }
             PushOutcome::Postponed { wait } => {
                 // Kept in memory only: it says nothing of this subscription.
-                let at = retry_schedule::postponed_until(self.place.shared.now(), wait);
+                let shared = &self.place.shared;
+                let at = retry_schedule::postponed_until(shared.now(), wait, (shared.jitter)());
                 self.row.progress.attempts.next_try = at;
                 self.note_failing(CLOSED.to_owned());
             }
@@ -327,7 +328,8 @@ impl SubscriptionTask {
         debug!(callback.host = %host, "A push of `{topic}` was not taken by {host}: {why}");
         let failed = self.row.progress.attempts.failed.saturating_add(1);
         let now = self.place.shared.now();
-        let next_try = retry_schedule::delivery_at(now, failed, not_taken.retry_after);
+        let chance = (self.place.shared.jitter)();
+        let next_try = retry_schedule::delivery_at(now, failed, not_taken.retry_after, chance);
         if failed == 1 {
             let at = next_try.rfc3339();
             warn!(callback.host = %host, "Pushes of `{topic}` are not taken at {host}: {why}; the next try is at {at}");

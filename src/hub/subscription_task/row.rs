@@ -5,6 +5,7 @@ use super::{OURS_SECS, TaskPlace};
 use crate::{
     feed::{stamp::Stamp, view::View},
     hub::{Shared, host_of, push::Advance},
+    mistakes::{Mistake, is_made},
     secret::logged_url,
     store::{
         StoreError, Subscription,
@@ -114,7 +115,12 @@ impl SubscriptionRow {
             scanned: scanned.clone(),
             channel_t,
         };
-        match self.shared.acknowledgements.keep(acknowledged).await {
+        let kept = if is_made(Mistake::AcknowledgedInMemory) {
+            Ok(true)
+        } else {
+            self.shared.acknowledgements.keep(acknowledged).await
+        };
+        match kept {
             Ok(true) => {
                 self.progress = Progress {
                     acked: Some(to),

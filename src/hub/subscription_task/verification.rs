@@ -13,6 +13,7 @@ use crate::{
         roster::Standing,
         verify::{self, Answered},
     },
+    mistakes::{Mistake, is_made},
     store::subscriptions::{Attempts, Intent, Lease, LeaseTerms, Pending, Progress, Start},
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -180,14 +181,15 @@ impl SubscriptionTask {
     }
 
     async fn postpone(&mut self, why: &str, retry_after: Option<Duration>) {
-        let now = self.place.shared.now();
+        let shared = &self.place.shared;
+        let (now, chance) = (shared.now(), (shared.jitter)());
         let (host, topic) = (self.row.host(), self.row.shown_topic());
         debug!(callback.host = %host, "A request for `{topic}` is asked about again at {host}: {why}");
         let Some(pending) = &mut self.row.sub.pending else {
             return;
         };
         pending.attempts = pending.attempts.saturating_add(1);
-        pending.next_try = retry_schedule::verify_at(now, pending.attempts, retry_after);
+        pending.next_try = retry_schedule::verify_at(now, pending.attempts, retry_after, chance);
         self.row.save().await;
     }
 }
@@ -239,6 +241,7 @@ fn renewed_lease(active: LeaseTerms, asked: LeaseTerms) -> LeaseTerms {
 fn start(progress: &Progress, start: &Start) -> Option<String> {
     match start {
         Start::Given(cursor) => Some(cursor.clone()),
+        Start::Head(Some(head)) if is_made(Mistake::RenewalMovesOn) => Some(head.clone()),
         Start::Head(head) => progress.acked.clone().or_else(|| head.clone()),
     }
 }

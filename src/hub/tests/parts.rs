@@ -224,3 +224,31 @@ async fn who_gets_another_part_is_pushed_it_from_its_beginning() {
     );
     assert_eq!(*said.borrow(), ["reset"]);
 }
+
+// World 6: the position passed what the filter hid, and nobody was told.
+#[tokio::test(start_paused = true)]
+async fn who_gets_another_part_is_told_so_where_a_filter_shows_nothing_of_it() {
+    let rig = Rig::new().await;
+    rig.add_all(1..=3).await;
+    rig.show(&[rule(named("bob"), "post")]);
+    let topic = "http://feeds.example:8080/feeds/blog.json?order=modified&q=2";
+    assert_eq!(subscribe(&rig, Some(BOB), topic, CALLBACK).await, 202);
+    rig.wait(1).await;
+    rig.net.taken();
+    rig.show(&[rule(named("bob"), ""), rule(named("alice"), "post")]);
+    rig.wait(1).await;
+    rig.net.taken();
+    rig.edit(1, "open").await;
+    rig.wait(1).await;
+    rig.net.taken();
+    rig.show(&[rule(named("bob"), "open")]);
+    rig.wait(1).await;
+    let pushes = rig.net.pushes();
+    let told = pushes.iter().map(|push| push.header("smart-feed-cursor"));
+    assert_eq!(told.collect::<Vec<_>>(), ["reset"]);
+    rig.edit(3, "open 2").await;
+    rig.wait(1).await;
+    let next = rig.net.pushes().remove(0);
+    assert_eq!(next.prev(), pushes[0].last(), "the chain goes on there");
+    assert_eq!(next.header("smart-feed-cursor"), "");
+}

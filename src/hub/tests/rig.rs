@@ -456,6 +456,7 @@ impl Rig {
                 own: own.clone(),
             },
             metrics: crate::telemetry::Metrics::default(),
+            jitter: rand::random,
             gate: gate.clone(),
         });
         hub.start(&webhooks).await.unwrap();

@@ -12,7 +12,6 @@ use crate::{
     },
     ingest::{
         Upstream,
-        compute::compute,
         recording::{RecordedAnswer, RecordedControl, record_answer},
         transact::{Decision, transact},
         upstream::{PageAnswer, PageReply},
@@ -47,6 +46,7 @@ impl Check<'_> {
             return self.controlled(control).await.map(Some);
         };
         let reply = tokio::select! {
+            biased;
             reply = upstream.page(self.feed, &url) => reply,
             () = stop.cancelled() => return Ok(None),
         };
@@ -68,12 +68,14 @@ impl Check<'_> {
                 let host_pause = pause(&answer, self.feed, self.state, now);
                 let others = self.others(last).await?;
                 let asked_for = url.clone();
-                let (finding, alike, landing) = compute(move || {
-                    let hints = hints(&answer, &asked_for);
-                    let (finding, alike) = judged(&answer, &hints, entry.as_deref(), &others);
-                    (finding, alike, landing(&answer, &hints, &asked_for))
-                })
-                .await?;
+                let (finding, alike, landing) = self
+                    .context
+                    .compute(move || {
+                        let hints = hints(&answer, &asked_for);
+                        let (finding, alike) = judged(&answer, &hints, entry.as_deref(), &others);
+                        (finding, alike, landing(&answer, &hints, &asked_for))
+                    })
+                    .await?;
                 (
                     PageControl {
                         landing,

@@ -10,7 +10,7 @@ use crate::{
         schedule::Failure,
         stamp::Stamp,
     },
-    ingest::compute::compute,
+    ingest::Context,
     store::Archives,
 };
 use everfeed_adapters::platforms::Profile;
@@ -28,6 +28,7 @@ pub(in crate::ingest) struct Import {
 
 /// Staged pages, parsed, and what becomes of them.
 pub(in crate::ingest) async fn opened(
+    context: &Context,
     record: &FeedRecord,
     staged: StagedWalk,
     profile: Option<Arc<Profile>>,
@@ -37,7 +38,7 @@ pub(in crate::ingest) async fn opened(
         record.ids.namespace.clone(),
         record.completeness.history.clone(),
     );
-    compute(move || {
+    context.compute(move || {
         let history = before.after(staged.walk.as_ref().map_or(History::Unknown, ArchiveWalk::history));
         let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| LastWalk::of(walk, now));
         let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });

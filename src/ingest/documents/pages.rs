@@ -9,7 +9,7 @@ use crate::{
         schedule::Failure,
         stamp::Stamp,
     },
-    ingest::{Fetched, compute::compute},
+    ingest::{Context, Fetched},
 };
 use bytes::Bytes;
 use everfeed_adapters::{Digest, Hints, SlicedDocument, cross_check_count, slice};
@@ -77,8 +77,12 @@ pub(in crate::ingest) fn strong_of(window: &SlicedDocument) -> u32 {
 }
 
 /// Compresses a body for staging.
-pub(in crate::ingest) async fn deflate(body: Bytes) -> Result<StagedBody, Failure> {
-    compute(move || StagedBody::deflated(&body))
+pub(in crate::ingest) async fn deflate(
+    context: &Context,
+    body: Bytes,
+) -> Result<StagedBody, Failure> {
+    context
+        .compute(move || StagedBody::deflated(&body))
         .await?
         .map_err(Failure::ours)
 }

@@ -1070,6 +1070,19 @@ async fn a_clock_that_is_set_back_after_it_ran_ahead_stops_no_polls() {
     pass(HOUR + 60).await;
     assert!(house.requests_at().len() > before);
     running.stop().await;
+    // World 33: it is set right between the look at what is stored and the first poll.
+    clock
+        .ahead_us
+        .store(90 * DAY * 1_000_000, Ordering::Relaxed);
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    running.stop().await;
+    let before = house.requests_at().len();
+    let running = house.start([&feed]).await;
+    clock.ahead_us.store(0, Ordering::Relaxed);
+    pass(HOUR + 60).await;
+    assert!(house.requests_at().len() > before);
+    running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

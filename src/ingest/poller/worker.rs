@@ -124,7 +124,7 @@ impl<'a> Worker<'a> {
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
             asked: AskedPolls::of_nobody(),
-            clock: JumpWatch::new(poller.parts.context.now().micros()),
+            clock: poller.clock,
             asks_from: Instant::now() + quiet_time(store.ended_uncleanly()),
             store_faults: store.figures().faults,
         };
@@ -206,13 +206,16 @@ impl<'a> Worker<'a> {
     pub(super) async fn next_event(&mut self) {
         let wake = self.wake_at();
         let poller = self.poller;
+        // In this order, so that a run with the same chances ends the same. Others can cause hints
+        // and looks as often as they like, so those come after everything of ours.
         tokio::select! {
+            biased;
             () = self.stop.cancelled() => {}
-            event = self.lanes.next() => self.take_in(event),
             Some(saved) = self.saving.next() => self.saving.end(saved, &mut self.pauses),
-            hinted = poller.parts.context.notify.hints() => self.hinted(hinted),
             Ok(()) = self.wanted.changed() => self.change_feeds(),
+            event = self.lanes.next() => self.take_in(event),
             Some(request) = self.asked.requests.recv() => self.requested(request),
+            hinted = poller.parts.context.notify.hints() => self.hinted(hinted),
             Some(look) = self.asked.looks.recv() => self.look_wanted(look),
             () = sleep_until(wake) => {}
         }

@@ -11,7 +11,6 @@ use crate::{
     },
     ingest::{
         Fetched,
-        compute::compute,
         documents::{Import, Sliced},
         events::{tell, tell_platform},
         feed_spec::reference_base,
@@ -19,6 +18,7 @@ use crate::{
         recording::RecordedSettings,
         transact::{Decision, answered, transact},
     },
+    mistakes::{Mistake, is_made},
     store::Receipt,
 };
 use std::sync::Arc;
@@ -145,7 +145,11 @@ impl Poll<'_> {
                 Ok(Settled::of(decided, polled))
             },
         );
-        let (receipt, settled) = settled.await?.expect("every document is committed");
+        let settled = settled.await;
+        if settled.is_err() && is_made(Mistake::FailedCommitTaken) {
+            return Ok(self.remember(&PollOutcome::Unchanged(answer.clone())));
+        }
+        let (receipt, settled) = settled?.expect("every document is committed");
         if settled.may_rename_forgotten {
             self.keep_legacy(legacy.as_ref()).await;
         }
@@ -177,20 +181,22 @@ impl Poll<'_> {
         // A first document has no longer one before it.
         let is_always_cut = state.body.is_none() || state.broken_since.is_some_and(is_lasting);
         let read_at = self.answered_at;
-        compute(move || {
-            let sliced = Sliced::new(&document, last_body, was_feed, read_at)?;
-            Ok(sliced.map(|mut sliced| {
-                if is_always_cut {
-                    sliced = sliced.always_cut(document.coverage);
-                }
-                let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &document);
-                if repeat == Repeat::Unchanged {
-                    sliced.previous = repeat;
-                }
-                Arc::new(sliced)
-            }))
-        })
-        .await?
+        self.context
+            .compute(move || {
+                let sliced = Sliced::new(&document, last_body, was_feed, read_at)?;
+                Ok(sliced.map(|mut sliced| {
+                    if is_always_cut {
+                        sliced = sliced.always_cut(document.coverage);
+                    }
+                    let mut sliced =
+                        sliced.recognised(&choice, &platforms, known.as_ref(), &document);
+                    if repeat == Repeat::Unchanged {
+                        sliced.previous = repeat;
+                    }
+                    Arc::new(sliced)
+                }))
+            })
+            .await?
     }
 
     /// Keeps the document as it came, if the feed is recorded. A document that cannot be kept is
@@ -209,7 +215,7 @@ impl Poll<'_> {
             address: fetched.address.clone(),
             is_reread: self.wants_document,
         };
-        compute(move || {
+        self.context.compute(move || {
             if let Err(error) = record.keep(&name, &fetched, under, now) {
                 let folder = record.folder.display();
                 warn!(feed.name = %name, "A document of `{name}` could not be kept in {folder}: {error}");
@@ -329,25 +335,28 @@ impl Poll<'_> {
         }
         let (document, pages) = (Arc::clone(sliced), Arc::clone(&import.pages));
         let now = self.answered_at;
-        let inquiry = compute(move || {
-            let (last, profile) = (&snapshot.known.window, document.profile.clone());
-            let mut live = observe(last, &document.window, profile, document.coverage);
-            live.previous = document.previous;
-            live.dates = document.dates.at(now);
-            Inquiry::new(snapshot, live, &pages)
-        })
-        .await?;
+        let inquiry = self
+            .context
+            .compute(move || {
+                let (last, profile) = (&snapshot.known.window, document.profile.clone());
+                let mut live = observe(last, &document.window, profile, document.coverage);
+                live.previous = document.previous;
+                live.dates = document.dates.at(now);
+                Inquiry::new(snapshot, live, &pages)
+            })
+            .await?;
         let Some(facts) = answered(self.context, self.feed, inquiry).await? else {
             return Ok(None);
         };
         let (sliced, said) = (Arc::clone(sliced), import.said.clone());
-        compute(move || {
-            let Facts { basis, live, older } = facts;
-            let policy = deletions.policy(false);
-            let older = older.decide(&basis, sliced.profile.clone(), &policy, now);
-            let decided = Decided::new(basis, &live, &sliced, &deletions, now);
-            Some(decided.with_older(older).saying(said))
-        })
-        .await
+        self.context
+            .compute(move || {
+                let Facts { basis, live, older } = facts;
+                let policy = deletions.policy(false);
+                let older = older.decide(&basis, sliced.profile.clone(), &policy, now);
+                let decided = Decided::new(basis, &live, &sliced, &deletions, now);
+                Some(decided.with_older(older).saying(said))
+            })
+            .await
     }
 }

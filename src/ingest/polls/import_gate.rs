@@ -112,7 +112,7 @@ impl Poll<'_> {
         }
         Ok(Gate::Open(
             None,
-            opened(&record, staged, sliced.profile.clone(), now).await?,
+            opened(self.context, &record, staged, sliced.profile.clone(), now).await?,
         ))
     }
 
@@ -142,7 +142,7 @@ impl Poll<'_> {
             Ok(walk) => walk,
             Err(history) => return Ok(Err(history)),
         };
-        page.content = deflate(fetched.body.clone()).await?;
+        page.content = deflate(self.context, fetched.body.clone()).await?;
         self.context
             .store
             .stage(feed.no, walk.token(), Some(page))

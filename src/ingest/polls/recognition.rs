@@ -8,7 +8,7 @@ use crate::{
         record::FeedRecord,
         schedule::{Failure, FaultKind, UrlChange},
     },
-    ingest::{compute::compute, documents::Sliced},
+    ingest::documents::Sliced,
     secret::masked_with_query,
 };
 use std::sync::Arc;
@@ -36,20 +36,22 @@ impl Poll<'_> {
     async fn is_akin(&self, record: &FeedRecord, sliced: &Arc<Sliced>) -> Result<bool, Failure> {
         let (store, document) = (&self.context.store, Arc::clone(sliced));
         let namespace = record.ids.namespace.clone();
-        let (keys, signs) = compute(move || {
-            let nothing = WindowState::default();
-            let seen = observe(
-                &nothing,
-                &document.window,
-                document.profile.clone(),
-                document.coverage,
-            );
-            (
-                keys_needed(&namespace, &nothing, &seen),
-                KinshipSigns::of(&seen),
-            )
-        })
-        .await?;
+        let (keys, signs) = self
+            .context
+            .compute(move || {
+                let nothing = WindowState::default();
+                let seen = observe(
+                    &nothing,
+                    &document.window,
+                    document.profile.clone(),
+                    document.coverage,
+                );
+                (
+                    keys_needed(&namespace, &nothing, &seen),
+                    KinshipSigns::of(&seen),
+                )
+            })
+            .await?;
         if !store.ids(record.no, keys).await?.is_empty() {
             return Ok(true);
         }

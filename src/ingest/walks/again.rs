@@ -12,7 +12,6 @@ use crate::{
     },
     ingest::{
         Fetched,
-        compute::compute,
         documents::{keys_of, may_lack, strong_of, unread, window},
         upstream::DocumentReply,
     },
@@ -55,6 +54,7 @@ impl ArchiveReader<'_> {
         };
         let subscribers = context.subscribers(feed).await;
         let reply = tokio::select! {
+            biased;
             reply = self.upstream.fetch(feed, &plan, self.state, subscribers) => reply,
             () = stop.cancelled() => return None,
         };
@@ -92,7 +92,7 @@ impl ArchiveReader<'_> {
         let asked = feed.bare_url();
         let mut page = unread(asked.as_str(), fetched.base_url.clone(), &fetched, now);
         let (body, hinted) = (fetched.body.clone(), page.clone());
-        let read = compute(move || {
+        let read = self.context.compute(move || {
             let window = window(&hinted, &body)?;
             let damaged = may_lack(&window, &hinted, &body);
             Some((window, damaged))

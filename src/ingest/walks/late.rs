@@ -11,7 +11,6 @@ use crate::{
         schedule::Failure,
     },
     ingest::{
-        compute::compute,
         documents::opened,
         transact::{Decision, answered, transact},
     },
@@ -57,18 +56,29 @@ impl ArchiveReader<'_> {
             return Ok(Decision::Nothing);
         }
         let (before, shown) = (staged.before(), staged.shown());
-        let import = opened(record, staged, profile.clone(), self.context.now()).await?;
+        let import = opened(
+            self.context,
+            record,
+            staged,
+            profile.clone(),
+            self.context.now(),
+        )
+        .await?;
         let pages = import.pages;
-        let inquiry = compute(move || Inquiry::new(snapshot, Observation::default(), &pages));
+        let inquiry = self
+            .context
+            .compute(move || Inquiry::new(snapshot, Observation::default(), &pages));
         let Some(facts) = answered(self.context, feed, inquiry.await?).await? else {
             return Ok(Decision::Moved);
         };
         let (now, policy) = (self.context.now(), feed.deletions.policy(false));
-        let (decisions, basis) = compute(move || {
-            let Facts { basis, older, .. } = facts;
-            (older.decide(&basis, profile, &policy, now), basis)
-        })
-        .await?;
+        let (decisions, basis) = self
+            .context
+            .compute(move || {
+                let Facts { basis, older, .. } = facts;
+                (older.decide(&basis, profile, &policy, now), basis)
+            })
+            .await?;
         let DecisionBasis { record, known } = basis;
         let silence = self
             .silence(walk, before, &known.window, &decisions)

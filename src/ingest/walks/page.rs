@@ -15,7 +15,6 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        compute::compute,
         documents::{deflate, keys_of, may_lack, strong_of, unread, window},
         feed_spec::reference_base,
         upstream,
@@ -74,16 +73,18 @@ impl ArchiveReader<'_> {
         let (body, _memory) = (fetched.body, fetched.memory);
         let judges = walk.is_repeated();
         let before = walk.last_date_us();
-        let (read, mut page) = compute(move || {
-            let window = window(&page, &body);
-            let read = window.map(|window| {
-                let damaged = may_lack(&window, &page, &body);
-                let is_built = before.is_some_and(|before| is_built_after(&window, before));
-                (window, body, damaged, is_built)
-            });
-            (read, page)
-        })
-        .await?;
+        let (read, mut page) = self
+            .context
+            .compute(move || {
+                let window = window(&page, &body);
+                let read = window.map(|window| {
+                    let damaged = may_lack(&window, &page, &body);
+                    let is_built = before.is_some_and(|before| is_built_after(&window, before));
+                    (window, body, damaged, is_built)
+                });
+                (read, page)
+            })
+            .await?;
         let Some((window, body, damaged, is_built)) = read else {
             walk.answer(WalkReply::NoFeed, &rules, now);
             return Ok((None, None));
@@ -103,7 +104,7 @@ impl ArchiveReader<'_> {
         // Of a page that changes nothing only the traces are kept.
         let is_kept = used == PageUse::Keep && (!judges || self.changes(window, now).await?);
         let content = if is_kept {
-            deflate(body).await?
+            deflate(self.context, body).await?
         } else {
             StagedBody::Traces
         };
@@ -141,12 +142,14 @@ impl ArchiveReader<'_> {
             self.context.profile(self.state),
         );
         let namespace = store.feed(feed).await?.ids.namespace;
-        let (seen, keys, namespace) = compute(move || {
-            let seen = observe(&WindowState::default(), &window, profile, Coverage::Partial);
-            let keys = keys_needed(&namespace, &WindowState::default(), &seen);
-            (seen, keys, namespace)
-        })
-        .await?;
+        let (seen, keys, namespace) = self
+            .context
+            .compute(move || {
+                let seen = observe(&WindowState::default(), &window, profile, Coverage::Partial);
+                let keys = keys_needed(&namespace, &WindowState::default(), &seen);
+                (seen, keys, namespace)
+            })
+            .await?;
         let known = store.known(feed, keys).await?;
         let entries = seen.entries.into_iter();
         let read = entries.filter_map(ObservedEntry::into_parsed);

@@ -17,7 +17,7 @@ use crate::{
         schedule::Failure,
         stamp::Stamp,
     },
-    ingest::{FeedSpec, compute::compute},
+    ingest::FeedSpec,
 };
 use std::collections::{HashMap, HashSet};
 use tracing::warn;
@@ -121,8 +121,10 @@ impl ArchiveReader<'_> {
             };
         }
         let (missed, now) = (missed.clone(), self.context.now());
-        let mut found =
-            compute(move || judge_archives(held.into_values().collect(), &missed, now)).await?;
+        let mut found = self
+            .context
+            .compute(move || judge_archives(held.into_values().collect(), &missed, now))
+            .await?;
         // The archives themselves may say of one what becomes of it (RFC 6721).
         let settled: HashSet<ItemId> = decisions.changes.iter().map(Change::id).collect();
         found.gone.retain(|missed| !settled.contains(&missed.id));

@@ -84,6 +84,7 @@ impl ArchiveReader<'_> {
             let redirects = RedirectAllowance::of(walk.requests_left(&rules).saturating_sub(1));
             let upstream = self.upstream.at_own_pace().redirected_within(&redirects);
             let reply = tokio::select! {
+                biased;
                 reply = upstream.fetch(feed, &plan, self.state, subscribers) => reply,
                 () = stop.cancelled() => return Ok(None),
             };

@@ -144,6 +144,7 @@ async fn end(
         }
     };
     tokio::select! {
+        biased;
         () = context.stop.cancelled() => {}
         () = context.until_not_admitted(&caller) => {}
         () = late => {}

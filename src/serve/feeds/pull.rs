@@ -191,6 +191,7 @@ async fn read_or_hold(
     let held = context.readers.read_held(reading, deadline, &stop);
     tokio::pin!(held);
     tokio::select! {
+        biased;
         body = &mut held => return Ok(body?),
         () = context.until_not_admitted(&asked.caller) => stop.cancel(),
         () = place.ended() => stop.cancel(),

@@ -12,6 +12,7 @@ use crate::{
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
+    mistakes::{Mistake, is_made},
     store::{Archives, Commit, GROUP_BATCH_ITEMS, StoreError, groups::GROUP_BATCH_BYTES},
 };
 use everfeed_adapters::{Key, Metadata};
@@ -185,7 +186,8 @@ impl<'a, H: GroupHeld> PartPlanner<'a, H> {
     /// Makes an item that lives on in its feed a tombstone, which says nothing of it.
     fn leave(&mut self, held: &Item) {
         let reason = Reason::LeftView;
-        if matches!(held.content, Content::Gone { reason: told, .. } if told == reason) {
+        let is_told = matches!(held.content, Content::Gone { reason: told, .. } if told == reason);
+        if is_told || is_made(Mistake::PartKeepsItems) {
             return;
         }
         let delete = bare_delete(held.id, reason, self.now);

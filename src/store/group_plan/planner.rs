@@ -13,6 +13,7 @@ use crate::{
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
+    mistakes::{Mistake, is_made},
     store::{StoreError, groups::GROUP_BATCH_BYTES},
 };
 use everfeed_adapters::{Entry, Key};
@@ -292,6 +293,9 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         };
         let was_shown = post.holders.first() == Some(&holder);
         post.holders.retain(|held| *held != holder);
+        if is_made(Mistake::HolderForgotten) {
+            post.holders.clear();
+        }
         while let Some(next) = post.holders.first().copied() {
             if let Some(item) = self.living(next)? {
                 self.planned.posts.insert(id, Some(post));

@@ -13,16 +13,16 @@ use crate::{
     store::{
         StoreError,
         content_mark::ContentMark,
+        new_generation::renew_feeds,
         rows::{
             Writing,
             open_table::{TableEdit as _, TableSource as _},
-            planned::write_record,
-            reads, subscriptions,
+            subscriptions,
             tables::{META, stamp_of, stamp_value},
         },
     },
 };
-use redb::{Database, ReadableDatabase as _, WriteTransaction};
+use redb::{Database, ReadableDatabase as _};
 
 /// Key in META of a copy: the time at which it was made, in microseconds.
 pub(super) const COPY_KEY: &str = "copied_at";
@@ -32,9 +32,6 @@ pub(super) const RESTORED_KEY: &str = "restored";
 
 /// Time for which a restore is told at every opening and in the status, in seconds: 7 days.
 const RESTORE_TOLD_SECS: u64 = 7 * 86_400;
-
-/// Feeds that are read at once.
-const FEEDS_AT_ONCE: usize = 1000;
 
 /// Reason for which a store is taken for restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,19 +224,4 @@ pub(super) fn copied_at(open: &OpenDatabase) -> Result<Option<Stamp>, StoreError
     open.begin_read()?
         .table(META)?
         .read(COPY_KEY, "the time of a backup")
-}
-
-/// Gives each feed a generation that begins then.
-fn renew_feeds(tx: &WriteTransaction, at: Stamp) -> Result<(), StoreError> {
-    let mut after = None;
-    loop {
-        let records = reads::records(tx, after, FEEDS_AT_ONCE)?;
-        let Some(last) = records.last() else {
-            return Ok(());
-        };
-        after = Some(last.no);
-        for record in records {
-            write_record(tx, &record.restored(at))?;
-        }
-    }
 }
