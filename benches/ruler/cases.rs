@@ -38,7 +38,7 @@ const FEEDS: usize = 1_000;
 /// Time for what goes on behind an answer.
 const REST: Duration = Duration::from_secs(1);
 /// Time after which a poll that changed nothing is on disk: the next one does not pay for that.
-const LATE_REST: Duration = Duration::from_secs(POLLS_LATE_SECS + 1);
+const LATE_REST: Duration = Duration::from_secs(POLLS_LATE_SECS + 3);
 const SITE: &str = "site.example";
 /// The `Host` of requests to the operator's listener.
 const OPERATOR: &str = "127.0.0.1";
