@@ -13,9 +13,11 @@ use std::{
     fs::{self, File},
     io::Write as _,
     net::{Ipv4Addr, SocketAddr, TcpListener},
+    ops::Range,
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
 };
 use tempfile::TempDir;
 
@@ -33,10 +35,24 @@ pub fn free_address() -> SocketAddr {
     free_address_of(Ipv4Addr::LOCALHOST)
 }
 
+/// Ports below those that connections get when they go out: none of them takes one of these while the
+/// process of a test is dead.
+const PORTS: Range<u32> = 12_000..32_000;
+
 /// An address of this host of the loopback that is free now.
 fn free_address_of(host: Ipv4Addr) -> SocketAddr {
-    let listener = TcpListener::bind((host, 0)).unwrap();
-    listener.local_addr().unwrap()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let ports = PORTS.end - PORTS.start;
+    // Test binaries that run side by side begin far from each other.
+    let begin = std::process::id().wrapping_mul(977);
+    for _ in 0..ports {
+        let no = begin.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(PORTS.start + no % ports).unwrap();
+        if let Ok(listener) = TcpListener::bind((host, port)) {
+            return listener.local_addr().unwrap();
+        }
+    }
+    panic!("no port of {PORTS:?} is free");
 }
 
 /// A feed of the configuration, with further lines.
