@@ -16,8 +16,15 @@ use std::{
         Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
+    time::Duration,
 };
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
+
+/// Time in which a process that works no more ends what it began. It does not take over before.
+const FALLEN_REST: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 2_000 });
 
 /// Bytes of one notification; PostgreSQL takes 7,999.
 const PAYLOAD_BYTES_MAX: usize = 7_900;
@@ -29,6 +36,8 @@ pub(super) struct NodeSeat {
     /// True where notifications are sent and heard.
     pub(super) is_woken: bool,
     duty: watch::Sender<Duty>,
+    /// The time at which it worked last, when another one took over.
+    fell: Mutex<Option<Instant>>,
     /// The face with which it was introduced.
     pub(super) face: Mutex<Option<NodeFace>>,
     /// The differences of its configuration.
@@ -110,6 +119,7 @@ impl NodeSeat {
             id,
             is_woken,
             duty,
+            fell: Mutex::default(),
             face: Mutex::default(),
             differences: Mutex::default(),
             wake_lag_ms: Mutex::default(),
@@ -129,11 +139,21 @@ impl NodeSeat {
 
     /// Tells its duty to whoever watches it.
     pub(super) fn set_duty(&self, duty: Duty) {
-        self.duty.send_if_modified(|held| {
+        let has_changed = self.duty.send_if_modified(|held| {
             let is_new = *held != duty;
             *held = duty;
             is_new
         });
+        if has_changed && duty == Duty::Following {
+            *lock(&self.fell) = Some(Instant::now());
+        }
+    }
+
+    /// True while work of this process may still be under way that it began before another one
+    /// worked: a document that was read then must not be stored by it in a later epoch.
+    pub(super) fn has_just_fallen(&self) -> bool {
+        let fell = *lock(&self.fell);
+        fell.is_some_and(|fell| fell.elapsed() < FALLEN_REST)
     }
 
     /// Takes in how far a feed has come, as it was found.
@@ -309,5 +329,18 @@ mod tests {
         assert!(seat.take_told().is_empty());
         note(0..2_000);
         assert_eq!(seat.take_told(), ["sweep"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_works_no_more_does_not_take_over_at_once() {
+        let (duty, _) = watch::channel(Duty::Following);
+        let seat = NodeSeat::new(1, true, duty);
+        assert!(!seat.has_just_fallen());
+        seat.set_duty(Duty::Working);
+        assert!(!seat.has_just_fallen());
+        seat.set_duty(Duty::Following);
+        assert!(seat.has_just_fallen());
+        tokio::time::advance(FALLEN_REST).await;
+        assert!(!seat.has_just_fallen());
     }
 }

@@ -220,6 +220,7 @@ impl NodeKeeper {
         match self.vacancy.look(look, Instant::now()) {
             VacancyFound::Taken => Ok(LOOK_EVERY),
             VacancyFound::Doubtful => Ok(DOUBT),
+            VacancyFound::Vacant if self.seat.has_just_fallen() => Ok(DOUBT),
             VacancyFound::Vacant => {
                 self.vacancy.forget();
                 self.stand(look.epoch).await?;
