@@ -4,7 +4,7 @@
 /// A mistake that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// A wake-up is told to nobody.
+    /// A wake-up reaches nobody.
     WakeUpLost,
     /// A waiter that has read takes the head of after the read for that of before.
     WatchedAfterTheRead,
@@ -22,7 +22,7 @@ pub enum Mistake {
     ResetUntold,
     /// A subscriber is not told so where a filter shows nothing.
     HiddenResetUntold,
-    /// An item that leaves a filter is told to nobody.
+    /// An item that leaves a filter is not reported.
     LeftViewUntold,
     /// A part keeps an item that leaves it.
     PartKeepsItems,

@@ -21,7 +21,7 @@ pub struct GroupKeeper {
     pub store: Arc<dyn Store>,
     /// Wake-ups of the readers.
     pub notify: Arc<Notify>,
-    /// What is registered.
+    /// The registered feeds.
     pub catalog: Catalog,
     /// The URLs of the members.
     pub site: Site,

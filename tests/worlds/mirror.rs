@@ -45,7 +45,7 @@ pub(crate) struct HeldItem {
     pub(crate) title: Option<String>,
 }
 
-/// What is told of a page beside its items.
+/// The facts about a page beside its items.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     /// `Smart-Feed-Cursor`.
@@ -54,7 +54,7 @@ pub(crate) struct Told {
     pub(crate) generation: String,
 }
 
-/// What a consumer does after a page.
+/// The next act of a consumer after a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// There is more, or it reads anew.
@@ -224,23 +224,23 @@ impl Mirror {
     }
 }
 
-/// What anonymous readers of a name see now.
+/// The view that anonymous readers of a name have now.
 pub(crate) struct Present {
     pub(crate) items: Vec<Arc<Item>>,
     pub(crate) record: FeedRecord,
 }
 
-/// What was read last of each feed, as long as it is what there is.
+/// The last reading of each feed, while it is still current.
 pub(crate) type KeptPresents = Mutex<BTreeMap<FeedNo, Arc<Present>>>;
 
-/// What anonymous readers of a name see now; `None` for nothing.
+/// The view that anonymous readers of a name have now; `None` for nothing.
 pub(crate) fn present(life: &Life, name: &str) -> Option<Arc<Present>> {
     let catalog = life.catalog.snapshot();
     let feed = catalog.feed(name)?;
     present_of(life, catalog.read_by(feed, None)?)
 }
 
-/// What a feed holds now.
+/// The present items of a feed.
 pub(crate) fn present_of(life: &Life, no: FeedNo) -> Option<Arc<Present>> {
     // A look at the disk ends at once.
     let record = life.look.feed(no).now_or_never()?.ok()?;

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 
-/// What happens to a request and its answer.
+/// The fate of a request and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Well,

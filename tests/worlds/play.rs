@@ -62,7 +62,7 @@ enum LifeEnd {
 /// Things that are still to happen.
 struct Agenda {
     deeds: VecDeque<(u64, What)>,
-    /// How the next crash goes on.
+    /// The course of the next crash.
     next_down: Option<LifeEnd>,
     has_rested: bool,
 }
@@ -133,7 +133,7 @@ fn outcome(world: &Arc<World>, side: &CallbackSide) -> Outcome {
     }
 }
 
-/// What a crash leaves on the disk.
+/// The state of the disk after a crash.
 fn put_back(world: &Arc<World>, restores: bool) {
     let unsynced = world.disk.unsynced() as u64;
     let lost = world.draw("lost", |chance| chance.within(0, unsynced));

@@ -1,4 +1,4 @@
-//! What must be true once a world rests: every consumer holds what its view holds, and each feed
+//! The checks of a world at rest: every consumer holds what its view holds, and each feed
 //! holds what its publisher shows.
 
 use super::{

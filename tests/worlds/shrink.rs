@@ -96,7 +96,7 @@ fn numbers(of: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Plan {
-    /// What there is to read in it.
+    /// The parts of it that can be read.
     fn size(&self) -> usize {
         let feeds = self.feeds.iter().map(|feed| 10 + feed.posts as usize);
         let hours = (self.busy_ms / HOUR) as usize;

@@ -1,4 +1,4 @@
-//! What everybody in a world shares: its time, its chances, its trace, its faults, and the disk that
+//! The things that all parts of a world share: its time, its chances, its trace, its faults, and the disk that
 //! outlives a crash; not who acts.
 
 use super::{

@@ -81,21 +81,23 @@ async fn an_ordinary_commit_takes_two_round_trips() {
 }
 
 #[tokio::test]
-async fn a_commit_that_moves_a_group_takes_three_round_trips() {
+async fn a_commit_that_moves_groups_takes_three_round_trips() {
     let store = open(&fresh_database(), clock()).unwrap();
     let mut record = store.register("blog", NAMESPACE).await.unwrap();
-    let group = store.register("all", "all").await.unwrap().no;
-    let wanted = WantedGroup {
-        metadata: Arc::default(),
-        members: vec![(record.no, "http://blog.example/".into())],
-    };
-    store.set_group(group, wanted).await.unwrap();
-    while !store.advance_group(group, 10).await.unwrap().is_settled {}
+    for name in ["all", "some"] {
+        let group = store.register(name, name).await.unwrap().no;
+        let wanted = WantedGroup {
+            metadata: Arc::default(),
+            members: vec![(record.no, "http://blog.example/".into())],
+        };
+        store.set_group(group, wanted).await.unwrap();
+        while !store.advance_group(group, 10).await.unwrap().is_settled {}
+    }
     let mut taken = Vec::new();
     for change in [add(1), add(2), edit(1, "another"), delete(2)] {
         let before = round_trips(&store);
         let receipt = store.commit(commit(&record, vec![change])).await.unwrap();
-        assert_eq!(receipt.groups.len(), 1);
+        assert_eq!(receipt.groups.len(), 2);
         record = receipt.feed;
         taken.push(round_trips(&store) - before);
     }
@@ -287,11 +289,13 @@ async fn a_migration_that_meets_a_change_crosswise_is_begun_again() {
     }
     server.ask("INSERT INTO meta (name, number) VALUES ('schema', 2)");
     let held = database.clone();
-    // It has what the migration waits for, and then waits for what the migration has.
+    // It has what the migration waits for, and then waits for what the migration has. The server ends
+    // whoever looks first: that is the migration.
     let crossing = thread::spawn(move || {
         execute(
             &held,
-            "BEGIN; INSERT INTO meta (name) VALUES ('sealed'); SELECT pg_sleep(0.5); \
+            "BEGIN; SET LOCAL deadlock_timeout = '30s'; \
+             INSERT INTO meta (name) VALUES ('sealed'); SELECT pg_sleep(0.5); \
              UPDATE meta SET number = number WHERE name = 'epoch'; ROLLBACK",
         );
     });

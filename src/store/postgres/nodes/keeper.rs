@@ -2,13 +2,13 @@
 //! looks at what the others do, takes over the work and notices that another one did. One task.
 
 use super::{
-    questions::{QuestionDesk, ask_here},
+    questions::{QuestionQueue, ask_here},
     roster::{self, SIGN_EVERY},
     sealed, serving_epoch,
     serving_lock::{self, ServingLock, ServingLockKind},
     sweep::{MovesToTell, NodeLook, SweepPlace},
     vacancy::{Vacancy, VacancyFound},
-    wake_ups::{NodeEar, notifications},
+    wake_ups::{NodeListener, notifications},
 };
 use crate::store::postgres::{
     database::{Database, TRYING, tried},
@@ -63,9 +63,9 @@ pub(in crate::store::postgres) struct NodeKeeper {
     told: mpsc::Sender<Moves>,
     heard: watch::Sender<Option<Instant>>,
     questions: mpsc::Sender<Question>,
-    desk: Arc<QuestionDesk>,
+    desk: Arc<QuestionQueue>,
     requests: Option<mpsc::Receiver<NodeRequest>>,
-    ear: NodeEar,
+    ear: NodeListener,
     vacancy: Vacancy,
     /// Looks in turn that found our own lock with somebody else.
     lockless: u32,
@@ -91,9 +91,9 @@ impl NodeKeeper {
             told: engine.moves,
             heard: engine.heard,
             questions: engine.questions,
-            desk: Arc::new(QuestionDesk::new()),
+            desk: Arc::new(QuestionQueue::new()),
             requests: Some(engine.requests),
-            ear: NodeEar::new(),
+            ear: NodeListener::new(),
             vacancy: Vacancy::default(),
             lockless: 0,
             signed: None,

@@ -51,7 +51,7 @@ const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
 const SILENT: &str = "the node that works did not answer in time";
 
 /// The questions of this process, and those that it takes.
-pub(in crate::store::postgres) struct QuestionDesk {
+pub(in crate::store::postgres) struct QuestionQueue {
     places: Arc<Semaphore>,
     waiting: Mutex<HashMap<i64, Arc<Notify>>>,
     /// The last question that was there at a time, to tell old ones without a clock of the
@@ -59,7 +59,7 @@ pub(in crate::store::postgres) struct QuestionDesk {
     seen: Mutex<Option<(Instant, i64)>>,
 }
 
-impl QuestionDesk {
+impl QuestionQueue {
     pub(in crate::store::postgres) fn new() -> Self {
         Self {
             places: Arc::new(Semaphore::new(QUESTIONS_MAX)),

@@ -1,4 +1,4 @@
-//! What a database is beside its tables: the roles that may connect to it, and the public URL of the
+//! The surroundings of the tables of a database: the roles that may connect to it, and the public URL of the
 //! nodes that it belongs to. For `everfeed check`; nothing is changed.
 
 use crate::store::postgres::{

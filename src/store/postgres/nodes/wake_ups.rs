@@ -55,13 +55,13 @@ pub(in crate::store::postgres) fn notifications(told: Vec<String>) -> Vec<SqlSta
 }
 
 /// The ear of a process: it hears what the others tell.
-pub(in crate::store::postgres) struct NodeEar {
+pub(in crate::store::postgres) struct NodeListener {
     heard: mpsc::Receiver<String>,
     to_hear: mpsc::Sender<String>,
     listening: Option<Client>,
 }
 
-impl NodeEar {
+impl NodeListener {
     /// One that hears nothing yet.
     pub(in crate::store::postgres) fn new() -> Self {
         let (to_hear, heard) = mpsc::channel(WAITING_MAX);

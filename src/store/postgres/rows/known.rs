@@ -1,5 +1,5 @@
-//! What a transaction knows of a table: rows that were fetched or written, ranges of which every row
-//! is known, and changes that were not sent yet.
+//! The rows of a table that a transaction knows: those that were fetched or written, ranges of which
+//! every row is known, and changes that were not sent yet.
 
 use crate::store::engine::{BATCH_BYTES_MAX, EngineRow, KeyRange, RowBatch};
 use std::{
@@ -16,7 +16,7 @@ pub(super) struct TableState {
     /// Bytes of those that were sent since it was emptied.
     pub(super) sent_bytes: usize,
     /// Ranges of which every row is known.
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<KeySpan>,
     /// Ranges that are to be emptied, before the rows are written.
     pub(super) cleared: Vec<(Vec<u8>, Vec<u8>)>,
     /// Rows that are to be written, or taken out.
@@ -29,12 +29,12 @@ pub(super) struct TableState {
 
 /// Keys from one to another that is not among them; `None` for all behind the first.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
+pub(super) struct KeySpan {
     pub(super) from: Vec<u8>,
     pub(super) to: Option<Vec<u8>>,
 }
 
-impl Span {
+impl KeySpan {
     pub(super) fn of(range: KeyRange<'_>) -> Self {
         Self {
             from: match range.low {
@@ -97,7 +97,7 @@ impl TableState {
         if let Some(known) = self.known.get(key) {
             return Some(known.clone());
         }
-        let this = Span {
+        let this = KeySpan {
             from: key.to_vec(),
             to: Some(after(key)),
         };
@@ -106,8 +106,13 @@ impl TableState {
     }
 
     /// The first rows of a range, if they are known.
-    pub(super) fn range(&self, span: &Span, is_reverse: bool, rows_max: usize) -> Option<RowBatch> {
-        let holds = |known: &&Span| {
+    pub(super) fn range(
+        &self,
+        span: &KeySpan,
+        is_reverse: bool,
+        rows_max: usize,
+    ) -> Option<RowBatch> {
+        let holds = |known: &&KeySpan| {
             if is_reverse {
                 known.holds_end(span)
             } else {
@@ -178,7 +183,7 @@ impl TableState {
         self.changed.retain(|key, _| is_outside(key));
         self.new.retain(|key| is_outside(key));
         self.announced.retain(|key, _| is_outside(key));
-        self.spans.push(Span {
+        self.spans.push(KeySpan {
             from: first.to_vec(),
             to: Some(after(last)),
         });

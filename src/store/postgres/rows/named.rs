@@ -1,6 +1,6 @@
 //! Named rows and ranges as SQL; not when they are asked for.
 
-use super::known::{Span, after};
+use super::known::{KeySpan, after};
 use crate::store::{
     engine::{BATCH_BYTES_MAX, EngineTable, NamedRows, RowPart, WhichRows},
     postgres::wire::statement::{SqlParam, SqlStatement},
@@ -35,7 +35,7 @@ impl Chain {
                 is_reverse,
                 rows_max,
             } => {
-                let span = Span {
+                let span = KeySpan {
                     from: first.clone(),
                     to: Some(after(last)),
                 };
@@ -80,7 +80,7 @@ impl Chain {
 /// [`BATCH_BYTES_MAX`].
 pub(super) fn ranged(
     table: EngineTable,
-    span: &Span,
+    span: &KeySpan,
     is_reverse: bool,
     rows_max: usize,
     params: &mut Vec<SqlParam>,

@@ -3,7 +3,7 @@
 //! without asking. Not what a row means.
 
 use super::{
-    known::{Span, TableState, after},
+    known::{KeySpan, TableState, after},
     named::{Chain, ranged, statement, table_name},
 };
 use crate::store::{
@@ -121,7 +121,7 @@ impl<'s> RowTables<'s> {
         let mut params = Vec::new();
         let sql = ranged(
             table,
-            &Span::of(range),
+            &KeySpan::of(range),
             range.is_reverse,
             range.rows_max,
             &mut params,
@@ -258,7 +258,7 @@ impl<'s> RowTables<'s> {
                 None => (first.clone(), after(last)),
             };
             self.change(named.table, |state| {
-                state.spans.push(Span { from, to: Some(to) });
+                state.spans.push(KeySpan { from, to: Some(to) });
             });
         }
         Ok(())
@@ -295,7 +295,7 @@ impl<'s> RowTables<'s> {
             if let (WhichRows::Range { first, last, .. }, [via]) =
                 (&named.which, named.via.as_slice())
             {
-                let span = Span {
+                let span = KeySpan {
                     from: first.clone(),
                     to: Some(after(last)),
                 };
@@ -428,7 +428,7 @@ impl ReadTable for OpenRows<'_, '_> {
     }
 
     fn range(&self, range: KeyRange<'_>) -> Result<RowBatch, StoreError> {
-        let span = Span::of(range);
+        let span = KeySpan::of(range);
         if span.is_empty() {
             return Ok(RowBatch::default());
         }

@@ -1,15 +1,7 @@
 //! One statement with its parameters, each of a type that is named: it may be sent without being
 //! prepared, so that a pooler may give each transaction another connection. Not how it is sent.
 
-use crate::{
-    feed::{
-        item::{ItemId, KeyHash},
-        moment::Moment,
-        record::FeedNo,
-        stamp::Stamp,
-    },
-    store::StoreError,
-};
+use crate::{feed::stamp::Stamp, store::StoreError};
 use std::borrow::Cow;
 use tokio_postgres::{
     Row,
@@ -62,84 +54,9 @@ impl SqlParam {
     }
 }
 
-/// A stamp in a column. Those that no date reaches are the last that a column holds.
-pub(in crate::store::postgres) fn stamp_column(stamp: Stamp) -> i64 {
-    i64::try_from(stamp.micros()).unwrap_or(i64::MAX)
-}
-
 /// A number in a column.
 pub(in crate::store::postgres) fn number_column(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// A number of a feed in a column.
-pub(in crate::store::postgres) const fn feed_column(feed: FeedNo) -> i32 {
-    feed.0.cast_signed()
-}
-
-impl From<FeedNo> for SqlParam {
-    fn from(feed: FeedNo) -> Self {
-        Self::new(feed_column(feed), Type::INT4)
-    }
-}
-
-impl From<Vec<FeedNo>> for SqlParam {
-    fn from(feeds: Vec<FeedNo>) -> Self {
-        let feeds: Vec<i32> = feeds.into_iter().map(feed_column).collect();
-        Self::new(feeds, Type::INT4_ARRAY)
-    }
-}
-
-impl From<Stamp> for SqlParam {
-    fn from(stamp: Stamp) -> Self {
-        Self::new(stamp_column(stamp), Type::INT8)
-    }
-}
-
-impl From<Vec<Stamp>> for SqlParam {
-    fn from(stamps: Vec<Stamp>) -> Self {
-        let stamps: Vec<i64> = stamps.into_iter().map(stamp_column).collect();
-        Self::new(stamps, Type::INT8_ARRAY)
-    }
-}
-
-impl From<Vec<Moment>> for SqlParam {
-    fn from(moments: Vec<Moment>) -> Self {
-        let moments: Vec<i64> = moments.into_iter().map(Moment::micros).collect();
-        Self::new(moments, Type::INT8_ARRAY)
-    }
-}
-
-impl From<ItemId> for SqlParam {
-    fn from(id: ItemId) -> Self {
-        Self::from(id.0.to_vec())
-    }
-}
-
-impl From<Vec<ItemId>> for SqlParam {
-    fn from(ids: Vec<ItemId>) -> Self {
-        let ids: Vec<Vec<u8>> = ids.into_iter().map(|id| id.0.to_vec()).collect();
-        Self::from(ids)
-    }
-}
-
-impl From<KeyHash> for SqlParam {
-    fn from(key: KeyHash) -> Self {
-        Self::from(key.0.to_vec())
-    }
-}
-
-impl From<Vec<KeyHash>> for SqlParam {
-    fn from(keys: Vec<KeyHash>) -> Self {
-        let keys: Vec<Vec<u8>> = keys.into_iter().map(|key| key.0.to_vec()).collect();
-        Self::from(keys)
-    }
-}
-
-impl From<i32> for SqlParam {
-    fn from(number: i32) -> Self {
-        Self::new(number, Type::INT4)
-    }
 }
 
 impl From<i64> for SqlParam {
@@ -148,32 +65,8 @@ impl From<i64> for SqlParam {
     }
 }
 
-impl From<Option<i64>> for SqlParam {
-    fn from(number: Option<i64>) -> Self {
-        Self::new(number, Type::INT8)
-    }
-}
-
-impl From<Vec<i32>> for SqlParam {
-    fn from(numbers: Vec<i32>) -> Self {
-        Self::new(numbers, Type::INT4_ARRAY)
-    }
-}
-
-impl From<Vec<i64>> for SqlParam {
-    fn from(numbers: Vec<i64>) -> Self {
-        Self::new(numbers, Type::INT8_ARRAY)
-    }
-}
-
 impl From<Vec<u8>> for SqlParam {
     fn from(bytes: Vec<u8>) -> Self {
-        Self::new(bytes, Type::BYTEA)
-    }
-}
-
-impl From<Option<Vec<u8>>> for SqlParam {
-    fn from(bytes: Option<Vec<u8>>) -> Self {
         Self::new(bytes, Type::BYTEA)
     }
 }
@@ -196,6 +89,24 @@ impl From<&str> for SqlParam {
     }
 }
 
+impl From<i32> for SqlParam {
+    fn from(number: i32) -> Self {
+        Self::new(number, Type::INT4)
+    }
+}
+
+impl From<Option<i64>> for SqlParam {
+    fn from(number: Option<i64>) -> Self {
+        Self::new(number, Type::INT8)
+    }
+}
+
+impl From<Option<Vec<u8>>> for SqlParam {
+    fn from(bytes: Option<Vec<u8>>) -> Self {
+        Self::new(bytes, Type::BYTEA)
+    }
+}
+
 impl From<Option<String>> for SqlParam {
     fn from(text: Option<String>) -> Self {
         Self::new(text, Type::TEXT)
@@ -204,12 +115,6 @@ impl From<Option<String>> for SqlParam {
 
 impl From<Vec<String>> for SqlParam {
     fn from(texts: Vec<String>) -> Self {
-        Self::new(texts, Type::TEXT_ARRAY)
-    }
-}
-
-impl From<Vec<Option<String>>> for SqlParam {
-    fn from(texts: Vec<Option<String>>) -> Self {
         Self::new(texts, Type::TEXT_ARRAY)
     }
 }
