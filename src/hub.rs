@@ -11,19 +11,18 @@ use crate::{
         filter::Filter,
         order::Order,
         page::{Page, PageQuery},
-        record::FeedNo,
+        record::{FeedNo, Head},
         stamp::Stamp,
         view::{Deletions, View},
     },
-    mistakes::{Mistake, is_made},
     notify::Notify,
     readers::{PushMax, Readers, usual_deletions},
     render::{Representation, Site, link_header},
-    secret::{logged_url, public_url},
+    secret::public_url,
     setting::{RefusedSetting, all_at_least_one},
     store::{
         Store, StoreError, Subscription, listing,
-        subscriptions::{Progress, PushWishes, Target},
+        subscriptions::{Lease, Progress, PushWishes, Target},
     },
     telemetry::Metrics,
 };
@@ -34,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::runtime::Handle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{Instrument as _, info, info_span, warn};
+use tracing::{info, warn};
 use url::Url;
 
 mod endpoint;
@@ -43,6 +42,8 @@ mod form;
 mod admission;
 
 mod command;
+mod dispatch;
+mod index;
 mod next_step;
 mod subscription_task;
 
@@ -68,27 +69,27 @@ mod webhook;
 mod desk;
 mod health;
 mod places;
-mod roster;
 
 #[cfg(test)]
 mod tests;
 
 pub use client::Callbacks;
 pub use desk::{Subscriber, SubscriberPage, WantedSubscribers};
+pub use index::{FailingSubscriber, SubscriptionCounts};
 pub use own_places::{AnswersItself, OwnPlaces};
-pub use roster::{FailingSubscriber, SubscriptionCounts};
+
 pub use webhook::{WEBHOOKS_MAX, WebhookSettings};
 
 use acknowledgements::Acknowledgements;
 use admission::{Admission, ClientNet};
 use client::CallbackClient;
 use endpoint::Subject;
-use next_step::Times;
+use index::{Applicant, FailingSubscriber as Failing, GroupKey, Index, Key, Rest, RestKind};
+use next_step::{NextStep, PushStage, Times, UnderWay};
 use places::Places;
 use push::Push;
 use question_budget::QuestionBudget;
-use roster::{Applicant, Key, Room, Roster, Standing, Way};
-use subscription_task::{SubscriptionTask, TaskPlace};
+use subscription_task::Remembered;
 
 /// `[hub]`: leases, the size of a push, and how much is done at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -279,11 +280,6 @@ pub struct Hub {
     shared: Arc<Shared>,
     /// Hints for the poller.
     notify: Arc<Notify>,
-    tasks: TaskTracker,
-    /// The runtime of the tasks, wherever the request comes from that starts one.
-    runtime: Handle,
-    /// Ends the tasks where they stand, when they have not ended by themselves in time.
-    cut: CancellationToken,
     admission: Admission,
 }
 
@@ -306,8 +302,13 @@ struct Shared {
     metrics: Metrics,
     /// A random number of 0..1.
     jitter: fn() -> f64,
-    roster: Roster,
+    index: Index,
     stop: CancellationToken,
+    tasks: TaskTracker,
+    /// The runtime of the tasks, wherever the request comes from that starts one.
+    runtime: Handle,
+    /// Ends the tasks where they stand, when they have not ended by themselves in time.
+    cut: CancellationToken,
 }
 
 impl Hub {
@@ -333,24 +334,26 @@ impl Hub {
             questions: QuestionBudget::new(callbacks.resolver),
             metrics: parts.metrics,
             jitter: parts.jitter,
-            roster: Roster::default(),
+            index: Index::default(),
             stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            runtime: Handle::current(),
+            cut: CancellationToken::new(),
             config,
         };
         Self {
             shared: Arc::new(shared),
             notify: parts.notify,
-            tasks: TaskTracker::new(),
-            runtime: Handle::current(),
-            cut: CancellationToken::new(),
             admission: Admission::new(),
         }
     }
 
-    /// Takes up every stored subscription where it stood. Call it once the feeds are announced and
+    /// Takes in every stored subscription, at rest: it is called up where it stood. Call it once the feeds are announced and
     /// before requests are served. Webhooks are those of the configuration; one that is stored and
     /// is none of them ends.
     pub async fn start(&self, webhooks: &[WebhookSettings]) -> Result<(), StoreError> {
+        // Told of moves before anything is read of feeds.
+        let moves = self.notify.moves();
         let registered = self.register_webhooks(webhooks).await?;
         let mut count = 0;
         let mut stored = listing::subscriptions(&*self.shared.store, None);
@@ -362,10 +365,11 @@ impl Hub {
                 continue;
             }
             if sub.target.is_of_hub() {
-                self.resume(sub, progress);
+                self.take_in(&sub, &progress);
                 count += 1;
             }
         }
+        self.shared.spawn(self.shared.clone().dispatch(moves));
         if count > 0 {
             info!(
                 subscriptions = count,
@@ -375,71 +379,134 @@ impl Hub {
         Ok(())
     }
 
-    fn resume(&self, sub: Subscription, mut progress: Progress) {
-        if is_made(Mistake::StartAtTheHead) {
-            progress.acked = None;
-        }
-        let key = Key {
-            topic: sub.topic.clone(),
-            address: sub.target.address().to_owned(),
+    /// Takes in a stored subscription. One that has something to do, or may have, is called up at
+    /// once.
+    fn take_in(&self, sub: &Subscription, progress: &Progress) {
+        let shared = &self.shared;
+        let (mut clamped, mut clamped_progress) = (sub.clone(), progress.clone());
+        let times = shared.times();
+        set_back::clamp(&mut clamped, &mut clamped_progress, times.now);
+        let group = GroupKey {
+            feed: sub.feed(),
+            principal: Shared::principal_of(sub),
         };
-        let mut standing = Standing::Unverified;
-        if sub.lease.is_some() {
-            standing = Standing::Well;
-        }
-        // What is stored was admitted once.
-        let room = Room {
-            subscriptions_max: usize::MAX,
-            unverified_max: usize::MAX,
-            host_max: usize::MAX,
-            client_max: usize::MAX,
+        let offer = shared.offer(&group);
+        let seen = offer.read.and_then(|read| shared.readers.head(read).ok());
+        let follows = seen.is_some_and(|head| has_all(progress, head));
+        let under_way = UnderWay {
+            pushing: match follows {
+                true => PushStage::Following,
+                false => PushStage::Unknown,
+            },
+            warn_at: sub
+                .lease
+                .and_then(|lease| lease::warn_at(lease, &sub.target.wishes())),
+            ..UnderWay::default()
+        };
+        let next = next_step::next(&clamped, &clamped_progress, offer.offer, under_way, times);
+        // A lease that is longer than it was granted for is watched from now on.
+        let is_too_long = |lease: Lease| lease.until > times.now.plus_secs(lease.terms.secs);
+        let call_at = match next {
+            NextStep::Wait(until) if !sub.lease.is_some_and(is_too_long) => until,
+            _ => Stamp::ZERO,
+        };
+        let rest = Rest {
+            sub: sub.no,
+            group,
+            offer,
+            seen,
+            kind: if follows {
+                RestKind::Following
+            } else {
+                RestKind::Waiting
+            },
+            call_at,
+            remembered: Remembered::of_channel(seen.filter(|_| progress.channel_t.is_none())),
         };
         let applicant = Applicant {
             feed: sub.feed(),
-            standing,
+            standing: subscription_task::standing(sub, progress),
             client: ClientNet::of(None),
         };
-        if let Way::New(new) = self.shared.roster.way(&key, applicant, room) {
-            let place = TaskPlace::new(&self.shared, &new);
-            let topic = sub.topic.clone();
-            let task = SubscriptionTask::new(place, sub, progress, new.commands);
-            self.start_one(&topic, task.run());
+        let address = sub.target.address();
+        let key = Key::of(&sub.topic, address);
+        let entry = shared.index.take_in(key, applicant, address, rest);
+        let attempts = &progress.attempts;
+        if let Some(entry) = entry
+            && attempts.failed > 0
+            && let Some(why) = &attempts.failure
+        {
+            let failing = Failing {
+                host: host_of(address),
+                why: why.clone(),
+                since: attempts.since.unwrap_or(times.now),
+                failures: attempts.failed,
+                next_try: attempts.next_try,
+            };
+            shared.index.note_failing(entry, Some(failing));
         }
     }
 
-    fn start_one(&self, topic: &str, task: impl Future<Output = ()> + Send + 'static) {
-        let span = info_span!("subscription", topic = %logged_url(topic));
-        let task = self.cut.clone().run_until_cancelled_owned(task);
-        self.tasks.spawn_on(task.instrument(span), &self.runtime);
+    /// Calls up all subscriptions to a feed that is about to be forgotten, whose rows go with it:
+    /// each of their subscribers is told. They rest again once what this returns is dropped.
+    pub async fn before_forgetting(&self, feed: FeedNo) -> AtWork {
+        self.shared.keep_at_work(feed).await;
+        AtWork {
+            shared: self.shared.clone(),
+            feed,
+        }
     }
 
     /// Counts of the subscriptions of each feed; feeds without any are left out.
     pub fn counts(&self) -> HashMap<FeedNo, SubscriptionCounts> {
-        self.shared.roster.counts()
+        self.shared.index.counts()
     }
 
     /// The subscriptions whose pushes are not taken, so many of each feed at most; feeds without
     /// any are left out.
     pub fn failing(&self, of_feed_max: usize) -> HashMap<FeedNo, Vec<FailingSubscriber>> {
-        self.shared.roster.failing(of_feed_max)
+        self.shared.index.failing(of_feed_max)
     }
 
     /// Stops: no new pushes, those under way come to their end and their positions are saved, for
     /// at most `within`. A push that is cut off then is sent once more after the next start.
     pub async fn shutdown(&self, within: Duration) {
-        self.shared.stop.cancel();
-        self.tasks.close();
-        let ended = tokio::time::timeout(within, self.tasks.wait()).await;
+        let shared = &self.shared;
+        shared.stop.cancel();
+        shared.tasks.close();
+        let ended = tokio::time::timeout(within, shared.tasks.wait()).await;
         if ended.is_err() {
-            let left = self.tasks.len();
+            let left = shared.tasks.len();
             warn!(
                 pushes = left,
                 "{left} pushes were still under way when the hub stopped"
             );
-            self.cut.cancel();
-            self.tasks.wait().await;
+            shared.cut.cancel();
+            shared.tasks.wait().await;
         }
     }
+}
+
+/// The subscriptions to a feed while none of them rests.
+pub struct AtWork {
+    shared: Arc<Shared>,
+    feed: FeedNo,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.shared.index.let_rest(self.feed);
+    }
+}
+
+/// True for a position that has everything up to a head: what a look at the items would find.
+fn has_all(progress: &Progress, head: Head) -> bool {
+    let position = progress.position().and_then(Toc::parse);
+    let at = position.and_then(|toc| toc.t.stamp());
+    let knows_channel = progress
+        .channel_t
+        .is_none_or(|known| known >= head.metadata_t);
+    head.ready && at == Some(head.last_t) && knows_channel
 }
 
 impl Drop for Hub {
@@ -499,11 +566,7 @@ impl Shared {
         address: &str,
     ) -> Result<Option<(Subscription, Progress)>, StoreError> {
         for topic in &subject.translations {
-            let key = Key {
-                topic: topic.clone(),
-                address: address.to_owned(),
-            };
-            if !self.roster.knows(&key) {
+            if !self.index.knows(Key::of(topic, address)) {
                 continue;
             }
             let found = self.store.find_subscription(topic, address).await?;

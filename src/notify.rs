@@ -13,7 +13,7 @@ use hints::HintBudget;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::{
-        Arc, Mutex, RwLock,
+        Arc, Mutex, RwLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -31,6 +31,8 @@ pub struct Notify {
     forgotten: Mutex<VecDeque<FeedNo>>,
     hinted: Mutex<Hinted>,
     bell: Bell,
+    /// Those who hear of every feed that moves.
+    listeners: Mutex<Vec<Weak<Heard>>>,
     /// Nothing before there is a poller.
     delays: RwLock<Option<Arc<dyn HintDelays>>>,
     /// Times that a document was kept of each feed that is served at its own address.
@@ -45,6 +47,29 @@ struct Heads {
     known: HashMap<FeedNo, Head>,
     /// Channels of the feeds that somebody waits for: one takes ten times the memory of a head.
     channels: HashMap<FeedNo, watch::Sender<Head>>,
+}
+
+/// A listener to the moves of all feeds. Moves of one feed until they are taken are one.
+#[derive(Debug)]
+pub struct Moves(Arc<Heard>);
+
+#[derive(Debug, Default)]
+struct Heard {
+    feeds: Mutex<BTreeSet<FeedNo>>,
+    bell: Bell,
+}
+
+impl Moves {
+    /// Waits for moves and takes them all. Safe to drop while it waits: no move is lost.
+    pub async fn next(&self) -> BTreeSet<FeedNo> {
+        loop {
+            let taken = std::mem::take(&mut *lock(&self.0.feeds));
+            if !taken.is_empty() {
+                return taken;
+            }
+            self.0.bell.notified().await;
+        }
+    }
 }
 
 /// The hints of all feeds.
@@ -90,6 +115,26 @@ impl Notify {
             if channel.receiver_count() == 0 {
                 feeds.channels.remove(&feed);
             }
+        }
+        drop(feeds);
+        if !is_made(Mistake::WakeUpLost) {
+            self.tell_listeners(feed);
+        }
+    }
+
+    /// Hears of every feed that moves from now on.
+    pub fn moves(&self) -> Moves {
+        let heard = Arc::new(Heard::default());
+        let mut listeners = lock(&self.listeners);
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.push(Arc::downgrade(&heard));
+        Moves(heard)
+    }
+
+    fn tell_listeners(&self, feed: FeedNo) {
+        for listener in lock(&self.listeners).iter().filter_map(Weak::upgrade) {
+            lock(&listener.feeds).insert(feed);
+            listener.bell.notify_one();
         }
     }
 

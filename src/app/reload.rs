@@ -498,6 +498,11 @@ impl Reloader {
     pub(super) async fn forget(&self, name: &str) -> Result<(), ForgetRefused> {
         let _turn = self.turn.lock().await;
         let catalog = self.parts.gate.catalog.snapshot();
+        // Their subscribers are told, and their rows go with the feed.
+        let mut _at_work = None;
+        if let Some((work, feed)) = self.parts.workplace.work().zip(catalog.withdrawn(name)) {
+            _at_work = Some(work.hub.before_forgetting(feed).await);
+        }
         let feed = forget(&*self.parts.store, &catalog, name).await?;
         self.parts.gate.catalog.publish(catalog.without(feed));
         self.parts.notify.forget(feed);

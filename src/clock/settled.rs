@@ -88,7 +88,7 @@ impl Looks {
 /// do not jump, and its stored end counts again if the clock comes back to it.
 // Limit: those timers begin with the process, so a lease that was granted while the clock ran ahead is
 // longer by the starts in it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeaseWatch {
     too_long_since: Option<Instant>,
 }

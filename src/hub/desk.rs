@@ -4,7 +4,7 @@ use super::{
     Hub,
     command::TaskCommand,
     host_of,
-    roster::{Key, Mailbox},
+    index::{Key, Mailbox, Shown, Way},
 };
 use crate::{
     feed::{cursor::Toc, record::FeedNo},
@@ -99,10 +99,11 @@ impl Hub {
     }
 
     fn subscriber(&self, sub: &Subscription, progress: &Progress, host: String) -> Subscriber {
-        let at_work = self.shared.roster.at_work(&key_of(sub));
-        let failing = at_work.as_ref().and_then(|at_work| at_work.failing.clone());
-        let answered_at = at_work.as_ref().and_then(|at_work| at_work.answered_at);
-        let is_behind = at_work.is_some_and(|at_work| at_work.is_behind);
+        let Shown {
+            failing,
+            answered_at,
+            is_behind,
+        } = self.shared.index.shown(key_of(sub));
         let state = if sub.lease.is_none() {
             "pending"
         } else if failing.is_some() {
@@ -182,14 +183,14 @@ impl Hub {
         }
         let mut count = 0;
         for key in keys {
-            let Some(at_work) = self.shared.roster.at_work(&key) else {
+            let Some(mailbox) = self.mailbox(key) else {
                 continue;
             };
             let end = |done| TaskCommand::End {
                 is_told: false,
                 done,
             };
-            count += usize::from(commanded(&at_work.mailbox, end).await);
+            count += usize::from(commanded(&mailbox, end).await);
         }
         Ok(count)
     }
@@ -202,9 +203,21 @@ impl Hub {
             .subscription(SubscriptionNo(number))
             .await?;
         Ok(stored.and_then(|(sub, _)| {
-            let at_work = self.shared.roster.at_work(&key_of(&sub))?;
-            Some((sub, at_work.mailbox))
+            let mailbox = self.mailbox(key_of(&sub))?;
+            Some((sub, mailbox))
         }))
+    }
+
+    /// The way to the task of a subscription, which is called up if it rests.
+    fn mailbox(&self, key: Key) -> Option<Mailbox> {
+        match self.shared.index.known_way(key)? {
+            Way::Known(mailbox) => Some(mailbox),
+            Way::AtRest(called_up, mailbox) => {
+                self.shared.start_all(vec![called_up]);
+                Some(mailbox)
+            }
+            Way::New(_) | Way::Full(_) => None,
+        }
     }
 }
 
@@ -218,10 +231,7 @@ async fn commanded(
 }
 
 fn key_of(sub: &Subscription) -> Key {
-    Key {
-        topic: sub.topic.clone(),
-        address: sub.target.address().to_owned(),
-    }
+    Key::of(&sub.topic, sub.target.address())
 }
 
 /// The host of a callback, or the domain of an address of XMPP: all of it that is shown.

@@ -7,10 +7,10 @@ use super::{
     command::{SubscriptionCommand, TaskCommand},
     deliver::{self, question::Verdict},
     form::{self, HubRequest, Mode, RefusedForm, SubscriptionRequest, Verify},
+    index::{Applicant, Key, Room, Standing, Way},
     lease,
     retry_schedule::VERIFY_GIVE_UP_SECS,
-    roster::{Applicant, Key, Room, Standing, Way},
-    subscription_task::{self, TaskPlace},
+    subscription_task::{self, NewTerms, TaskPlace},
 };
 use crate::{
     auth::Principal,
@@ -280,24 +280,21 @@ impl Hub {
         self.admit(&registrations, &change.callback, sender)?;
         // One topic in several spellings is one.
         let mut seen = HashSet::new();
-        registrations.retain(|registration| seen.insert(registration.key.clone()));
+        registrations.retain(|registration| seen.insert(registration.key));
         let grant = lease::grant(change.lease.as_deref(), &self.shared.config);
         let is_legacy_end = change.is_legacy() && change.mode == Mode::Unsubscribe;
         let mut commanded = false;
         let mut awaited = Vec::new();
         for registration in registrations {
-            if is_legacy_end && !self.shared.roster.knows(&registration.key) {
+            if is_legacy_end && !self.shared.index.knows(registration.key) {
                 // What is wanted is the case already; Google's hub said 204 too.
                 continue;
             }
-            let Registration {
-                key,
-                subject,
-                target,
-            } = registration;
-            let pending = self.pending(change, &subject, target, &grant).await?;
+            let target = registration.target.clone();
+            let subject = &registration.subject;
+            let pending = self.pending(change, subject, target, &grant).await?;
             let sync = matches!(change.verify, Some(Verify::Sync { .. }));
-            awaited.extend(self.command(key, &subject, sender, pending, sync).await?);
+            awaited.extend(self.command(&registration, sender, pending, sync).await?);
             commanded = true;
         }
         match change.verify {
@@ -324,8 +321,8 @@ impl Hub {
         callback: &str,
         sender: &HubSender,
     ) -> Result<(), HubAnswer> {
-        let mut keys = registrations.iter().map(|registration| &registration.key);
-        let is_known = keys.all(|key| self.shared.roster.is_verified(key));
+        let mut keys = registrations.iter().map(|registration| registration.key);
+        let is_known = keys.all(|key| self.shared.index.is_verified(key));
         let admitted = if is_known {
             self.admission.renew(callback, registrations.len())
         } else {
@@ -412,12 +409,17 @@ impl Hub {
     /// kept.
     async fn command(
         &self,
-        key: Key,
-        subject: &Subject,
+        wanted: &Registration,
         sender: &HubSender,
         pending: Pending,
         sync: bool,
     ) -> Result<Option<oneshot::Receiver<Verdict>>, HubAnswer> {
+        let Registration {
+            key,
+            topic,
+            subject,
+            target,
+        } = wanted;
         let config = &self.shared.config;
         let room = Room {
             subscriptions_max: config.subscriptions_max,
@@ -438,16 +440,29 @@ impl Hub {
                 kept,
                 verdict: sync.then_some(tell),
             }));
-            let sent = match self.shared.roster.way(&key, applicant, room) {
+            let sent = match self
+                .shared
+                .index
+                .way(*key, applicant, target.address(), room)
+            {
                 Way::Full(limit) => return Err(HubAnswer::busy(limit.told())),
                 Way::Known(mailbox) => mailbox.send(command).await.is_ok(),
+                Way::AtRest(called_up, mailbox) => {
+                    let sent = mailbox.try_send(command).is_ok();
+                    self.shared.start_all(vec![called_up]);
+                    sent
+                }
                 Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = new.mailbox.try_send(command).is_ok();
-                    let place = TaskPlace::new(&self.shared, &new);
-                    let (view, form) = (subject.view.clone(), subject.form_name());
-                    let task = subscription_task::begin(place, view, form, new.commands);
-                    self.start_one(&key.topic, task);
+                    let place = TaskPlace::of(&self.shared, &new);
+                    let terms = NewTerms {
+                        topic: topic.clone(),
+                        view: subject.view.clone(),
+                        representation: subject.form_name(),
+                    };
+                    let task = subscription_task::begin(place, terms, new.commands);
+                    self.shared.start_one(topic, task);
                     sent
                 }
             };
@@ -471,26 +486,23 @@ impl Hub {
         subject: Subject,
         target: Target,
     ) -> Result<Registration, StoreError> {
-        let key = |topic: &str| Key {
-            topic: topic.to_owned(),
-            address: target.address().to_owned(),
-        };
-        let roster = &self.shared.roster;
-        let mut known = key(&subject.topic);
-        if !roster.knows(&known) {
-            let former = self.shared.former_topics(subject.view.feed, &subject.topic);
-            let mut former = former.iter().map(|topic| key(topic));
-            known = former.find(|key| roster.knows(key)).unwrap_or(known);
+        let index = &self.shared.index;
+        let key = |topic: &str| Key::of(topic, target.address());
+        let mut topic = subject.topic.clone();
+        if !index.knows(key(&topic)) {
+            let former = self.shared.former_topics(subject.view.feed, &topic);
+            let mut former = former.into_iter();
+            topic = former
+                .find(|topic| index.knows(key(topic)))
+                .unwrap_or(topic);
         }
-        if !roster.knows(&known) {
+        if !index.knows(key(&topic)) {
             let translated = self.shared.find_translated(&subject, target.address());
-            known = match translated.await? {
-                Some((sub, _)) => key(&sub.topic),
-                None => known,
-            };
+            topic = translated.await?.map_or(topic, |(sub, _)| sub.topic);
         }
         Ok(Registration {
-            key: known,
+            key: key(&topic),
+            topic,
             subject,
             target,
         })
@@ -499,8 +511,9 @@ impl Hub {
 
 /// A subscription that is asked for: what is pushed, and to whom.
 struct Registration {
-    /// Its identity.
+    /// Its identity: the topic by which it is known, and the address of the target.
     key: Key,
+    topic: String,
     subject: Subject,
     target: Target,
 }

@@ -1,12 +1,15 @@
 //! The task of one subscription, which alone writes its row: it takes commands, and does what is
-//! next. What is next is decided in [`next_step`](super::next_step); how it is done, below.
+//! next, until it has nothing to do but wait. Then it ends, and the subscription rests. What is next
+//! is decided in [`next_step`](super::next_step); how it is done, below.
 
 use super::{
     Shared,
     admission::ClientNet,
     command::{SubscriptionCommand, TaskCommand},
+    index::{
+        EntryNo, FailingSubscriber, GroupKey, GroupOffer, NewTask, NoRest, Rest, Rested, Standing,
+    },
     next_step::{self, NextStep, Offer, PushStage, UnderWay},
-    roster::{FailingSubscriber, Key, NewTask, Standing, Ticket},
     set_back,
     verify::{self, Return},
 };
@@ -24,12 +27,16 @@ use futures_util::future::BoxFuture;
 use pushing::Pushing;
 use row::SubscriptionRow;
 use std::{future, sync::Arc, time::Duration};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 use verification::Verification;
 use warning::LeaseWarning;
 
+mod remembered;
 mod row;
 
 mod verification;
@@ -40,6 +47,8 @@ mod warning;
 
 #[cfg(test)]
 mod tests;
+
+pub(super) use remembered::Remembered;
 
 /// A subscription at work.
 pub(super) struct SubscriptionTask {
@@ -61,12 +70,13 @@ const SLEEP_MAX_SECS: u64 = 600;
 const OURS_SECS: u64 = 5;
 
 impl SubscriptionTask {
-    /// The task of a stored subscription.
+    /// The task of a stored subscription, which was at rest.
     pub(super) fn new(
         place: TaskPlace,
         mut sub: Subscription,
         mut progress: Progress,
         commands: mpsc::Receiver<TaskCommand>,
+        rested: Rested,
     ) -> Self {
         if progress.attempts.failed == 0 {
             // An acknowledgement clears the count only; what belongs to an older failure is over
@@ -76,29 +86,43 @@ impl SubscriptionTask {
         let shared = &place.shared;
         let now = shared.now();
         // What changes is saved with whatever is next: after another start it is the same.
-        set_back::clamp(&mut sub, &mut progress, now);
+        if rested.set_back.is_zero() {
+            set_back::clamp(&mut sub, &mut progress, now);
+        } else {
+            set_back::bring_forward(&mut sub, &mut progress, rested.set_back, now);
+        }
         // Stored while the word of every callback counted.
         let is_believed =
             progress.on_behalf_of.is_none() || shared.config.may_speak_for_many(sub.target.url());
         progress.on_behalf_of = progress.on_behalf_of.filter(|_| is_believed);
         let mut row = SubscriptionRow::new(shared.clone(), sub, progress);
-        row.unsaved = (!is_believed).then_some(now);
-        let pushing = Pushing::new(&shared.config, &row.sub.target);
-        Self {
+        row.unsaved = (!is_believed || !rested.set_back.is_zero()).then_some(now);
+        let mut remembered = rested.remembered;
+        if !rested.set_back.is_zero() {
+            // A warning at the wrong time was none.
+            remembered.warned = None;
+        }
+        row.progress.channel_t = row.progress.channel_t.or(remembered.channel_t);
+        let mut pushing = Pushing::new(&shared.config, &row.sub.target, &remembered);
+        pushing.resume(rested.behind, rested.read, rested.seen);
+        let mut task = Self {
             row,
             clock: JumpWatch::new(now.micros()),
             commands,
             catalog: shared.gate.catalog.watch(),
             accounts: shared.gate.auth.watch(),
             verification: Verification::default(),
-            warning: LeaseWarning::default(),
-            lease: LeaseWatch::default(),
+            warning: LeaseWarning::after(remembered.warned),
+            lease: remembered.lease,
             pushing,
             place,
-        }
+        };
+        // What was found is of no use where another feed is read by now.
+        task.look_at_offer();
+        task
     }
 
-    /// Runs until the subscription ends or the hub stops.
+    /// Runs until the subscription rests or ends, or the hub stops.
     pub(super) async fn run(mut self) {
         let stop = self.place.shared.stop.clone();
         let attempts = self.row.progress.attempts.clone();
@@ -112,6 +136,7 @@ impl SubscriptionTask {
         } else {
             match ended {
                 WorkEnd::Over => {}
+                WorkEnd::Rests => self.place.is_kept = true,
                 WorkEnd::Withdrawn => Box::pin(self.withdraw()).await,
                 WorkEnd::GivesWay => Box::pin(self.give_way()).await,
             }
@@ -119,7 +144,7 @@ impl SubscriptionTask {
     }
 
     /// Does what is next, until there is nothing more to do. All but the wait is in memory of its
-    /// own while it lasts: thousands wait at once, and few do anything else.
+    /// own while it lasts: thousands may wait at once for their places.
     async fn work(&mut self) -> WorkEnd {
         let (stop, leave) = (self.place.shared.stop.clone(), self.place.leave.clone());
         loop {
@@ -127,7 +152,8 @@ impl SubscriptionTask {
                 self.pushing.stage(),
                 PushStage::Behind | PushStage::UnderWay
             );
-            self.place.note(standing(&self.row), is_behind);
+            let standing = standing(&self.row.sub, &self.row.progress);
+            self.place.note(standing, is_behind);
             let times = self.place.shared.times();
             let now = times.now;
             if let Some(Jump::Back(by)) = self.clock.look(now.micros()) {
@@ -138,7 +164,8 @@ impl SubscriptionTask {
             }
             let under_way = self.under_way(now);
             let (sub, progress) = (&self.row.sub, &self.row.progress);
-            match next_step::next(sub, progress, self.offer(), under_way, times) {
+            let offer = self.offer();
+            match next_step::next(sub, progress, offer.offer, under_way, times) {
                 NextStep::Save => Box::pin(self.row.save()).await,
                 NextStep::Expire => Box::pin(self.expire()).await,
                 NextStep::GiveUp => Box::pin(self.refused("it did not answer in time")).await,
@@ -151,6 +178,16 @@ impl SubscriptionTask {
                 NextStep::Withdraw => return WorkEnd::Withdrawn,
                 NextStep::End => return WorkEnd::Over,
                 NextStep::Wait(until) => {
+                    match self.rest(offer, until) {
+                        Ok(()) => return WorkEnd::Rests,
+                        Err(NoRest::Stale) => {
+                            self.look_at_offer();
+                            self.pushing.look_anew_after_nothing();
+                            tokio::task::yield_now().await;
+                            continue;
+                        }
+                        Err(NoRest::Busy) => self.wait_at_work(),
+                    }
                     let longest = now.plus_secs(SLEEP_MAX_SECS);
                     let left_us = until.min(longest).micros().saturating_sub(now.micros());
                     tokio::select! {
@@ -160,7 +197,8 @@ impl SubscriptionTask {
                         Some(command) = self.commands.recv() => Box::pin(self.accept(command)).await,
                         answered = or_never(&mut self.verification.question) => Box::pin(self.answered(answered)).await,
                         outcome = or_never(&mut self.pushing.push) => Box::pin(self.pushed(outcome)).await,
-                        found = or_never(&mut self.pushing.follow) => self.pushing.found(found),
+                        found = or_never(&mut self.pushing.look) => self.pushing.found(found),
+                        found = or_never(&mut self.pushing.wait) => self.pushing.found(found),
                         is_heard = or_never(&mut self.warning.under_way) => self.warned(is_heard),
                         Ok(()) = self.catalog.changed() => self.look_at_offer(),
                         Ok(()) = self.accounts.changed() => self.look_at_offer(),
@@ -183,24 +221,65 @@ impl SubscriptionTask {
         }));
     }
 
-    /// State of the feed, as the catalog and the users in force have it.
-    fn offer(&self) -> Offer {
-        let gate = &self.place.shared.gate;
-        let catalog = gate.catalog.snapshot();
-        let feed = self.row.sub.feed();
-        match catalog.feed_no(feed) {
-            Some(_) if gate.still_admits(Shared::principal_of(&self.row.sub), feed) => {
-                Offer::Served
-            }
-            Some(_) => Offer::Denied,
-            None if catalog.is_withdrawn(feed) => Offer::Withdrawn,
-            None => Offer::Forgotten,
+    /// Ends the task for a rest, where nothing of it is under way or still to be stored.
+    fn rest(&mut self, offer: GroupOffer, until: Stamp) -> Result<(), NoRest> {
+        let Some((kind, again_at)) = self.pushing.rest_kind(&self.row.sub, offer.offer) else {
+            return Err(NoRest::Busy);
+        };
+        let is_busy = self.verification.question.is_some()
+            || self.verification.awaiting.is_some()
+            || self.warning.under_way.is_some()
+            || self.row.unsaved.is_some();
+        if is_busy {
+            return Err(NoRest::Busy);
         }
+        let shared = self.place.shared.clone();
+        let mut call_at = until;
+        if let Some(again_at) = again_at {
+            let left = again_at.saturating_duration_since(Instant::now());
+            let left_us = u64::try_from(left.as_micros()).unwrap_or(u64::MAX);
+            let again_at = shared.now().micros().saturating_add(left_us);
+            call_at = call_at.min(Stamp::from_micros(again_at));
+        }
+        let rest = Rest {
+            sub: self.row.sub.no,
+            group: self.group(),
+            offer,
+            seen: self.pushing.seen_head(),
+            kind,
+            call_at,
+            remembered: Remembered {
+                warned: self.warning.tried(),
+                lease: self.lease,
+                ..self.pushing.remembered(&self.row.sub.target)
+            },
+        };
+        let present = |group: &GroupKey| {
+            let offer = shared.offer(group);
+            let head = offer.read.and_then(|read| shared.readers.head(read).ok());
+            (offer, head)
+        };
+        shared
+            .index
+            .rest(self.place.entry, &self.commands, rest, present)
+    }
+
+    /// The subscriptions to which the same is offered as to this one.
+    fn group(&self) -> GroupKey {
+        GroupKey {
+            feed: self.row.sub.feed(),
+            principal: Shared::principal_of(&self.row.sub),
+        }
+    }
+
+    /// What it is offered, as the catalog and the users in force have it.
+    fn offer(&self) -> GroupOffer {
+        self.place.shared.offer(&self.group())
     }
 
     /// Stops following a feed that is not served any more, or not read for the principal.
     fn look_at_offer(&mut self) {
-        if self.offer() != Offer::Served {
+        if self.offer().offer != Offer::Served {
             self.pushing.look_anew();
         }
         self.pushing
@@ -338,83 +417,97 @@ impl SubscriptionTask {
 enum WorkEnd {
     /// There is nothing more to do.
     Over,
+    /// There is nothing to do now.
+    Rests,
     /// The feed was forgotten.
     Withdrawn,
     /// It gives way to others.
     GivesWay,
 }
 
-fn standing(row: &SubscriptionRow) -> Standing {
-    if row.sub.lease.is_some() {
-        return match row.progress.attempts.failed {
+/// The standing of a subscription by its row.
+pub(super) fn standing(sub: &Subscription, progress: &Progress) -> Standing {
+    if sub.lease.is_some() {
+        return match progress.attempts.failed {
             0 => Standing::Well,
             _ => Standing::Failing,
         };
     }
-    match &row.sub.pending {
+    match &sub.pending {
         Some(pending) if pending.attempts > 0 => Standing::Unanswered,
         _ => Standing::Unverified,
     }
 }
 
-/// The place of a task on the roster.
+/// The place of a task in the index.
 pub(super) struct TaskPlace {
     pub(super) shared: Arc<Shared>,
-    pub(super) key: Arc<Key>,
-    pub(super) ticket: Ticket,
+    pub(super) entry: EntryNo,
     /// The client that asked for it first; after a restart nobody's.
     pub(super) client: ClientNet,
     /// Cancelled when it is to give way to others.
     pub(super) leave: CancellationToken,
+    /// True where the entry stays when the task ends.
+    is_kept: bool,
 }
 
 impl TaskPlace {
-    pub(super) fn new(shared: &Arc<Shared>, new: &NewTask) -> Self {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        entry: EntryNo,
+        client: ClientNet,
+        leave: CancellationToken,
+    ) -> Self {
         Self {
             shared: shared.clone(),
-            key: new.key.clone(),
-            ticket: new.ticket,
-            client: new.client,
-            leave: new.leave.clone(),
+            entry,
+            client,
+            leave,
+            is_kept: false,
         }
     }
 
+    /// The place of a new task.
+    pub(super) fn of(shared: &Arc<Shared>, new: &NewTask) -> Self {
+        Self::new(shared, new.entry, new.client, new.leave.clone())
+    }
+
     fn note(&self, standing: Standing, is_behind: bool) {
-        let roster = &self.shared.roster;
-        roster.note(&self.key, self.ticket, standing);
-        roster.note_behind(&self.key, self.ticket, is_behind);
+        self.shared.index.note(self.entry, standing);
+        self.shared.index.note_behind(self.entry, is_behind);
     }
 
     /// Notes for the operator that its callback has answered a delivery just now.
     fn note_answer(&self) {
-        let now = self.shared.now();
-        self.shared.roster.note_answer(&self.key, self.ticket, now);
+        self.shared.index.note_answer(self.entry, self.shared.now());
     }
 
     /// Notes that pushes fail, or, with `None`, that they are taken.
     fn note_failing(&self, failing: Option<FailingSubscriber>) {
-        self.shared
-            .roster
-            .note_failing(&self.key, self.ticket, failing);
+        self.shared.index.note_failing(self.entry, failing);
     }
 }
 
 impl Drop for TaskPlace {
     /// However the task ends: nobody is to write to a mailbox that nobody reads.
     fn drop(&mut self) {
-        self.shared.roster.remove(&self.key, self.ticket);
+        if !self.is_kept {
+            self.shared.index.remove(self.entry);
+        }
     }
 }
 
+/// The terms of a subscription that is to be made.
+pub(super) struct NewTerms {
+    pub(super) topic: String,
+    pub(super) view: View,
+    pub(super) representation: String,
+}
+
 /// Makes a subscription with the first command for it, and runs its task.
-pub(super) async fn begin(
-    place: TaskPlace,
-    view: View,
-    representation: String,
-    commands: mpsc::Receiver<TaskCommand>,
-) {
+pub(super) async fn begin(place: TaskPlace, new: NewTerms, commands: mpsc::Receiver<TaskCommand>) {
     // What it takes to begin is given back before the task waits.
-    let begun = Box::pin(first_command(place, view, representation, commands)).await;
+    let begun = Box::pin(first_command(place, new, commands)).await;
     if let Some(task) = begun {
         task.run().await;
     }
@@ -423,8 +516,7 @@ pub(super) async fn begin(
 /// The task of a subscription that its first command has made.
 async fn first_command(
     place: TaskPlace,
-    view: View,
-    representation: String,
+    new: NewTerms,
     mut commands: mpsc::Receiver<TaskCommand>,
 ) -> Option<SubscriptionTask> {
     let stop = place.shared.stop.clone();
@@ -443,9 +535,10 @@ async fn first_command(
             break *change;
         }
     };
-    match row::made(&place, view, representation, pending).await {
+    match row::made(&place, new, pending).await {
         Ok(sub) => {
-            let mut task = SubscriptionTask::new(place, sub, Progress::default(), commands);
+            let (progress, rested) = (Progress::default(), Rested::default());
+            let mut task = SubscriptionTask::new(place, sub, progress, commands, rested);
             task.verification.awaiting = verdict;
             // Nobody there to hear it means that the consumer hung up; the request stands all the
             // same.

@@ -11,6 +11,7 @@ mod parts;
 mod private;
 mod quiet;
 mod resources;
+mod resting;
 mod rig;
 mod staying;
 mod strangers;

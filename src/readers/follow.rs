@@ -60,6 +60,25 @@ impl Readers {
         };
         Ok(stream::try_unfold(follower, next).boxed())
     }
+
+    /// The first of these pages, if there is one now. Up to the state `seen` there was none.
+    pub async fn look_behind(
+        self: &Arc<Self>,
+        reading: ReadRequest,
+        seen: Option<Head>,
+    ) -> Result<Option<Arc<Rendered>>, ReadError> {
+        let mut follower = Follower {
+            is_wanted: |reading, page| reading.is_answered_by(page) || reading.is_moved_by(page),
+            looked: seen,
+            ..self.follow(reading, future::pending())?
+        };
+        loop {
+            let (_, page) = follower.step().await?;
+            if page.is_some() || follower.looked.is_some() {
+                return Ok(page);
+            }
+        }
+    }
 }
 
 /// A reader between two pages.
@@ -109,25 +128,9 @@ impl Follower {
                 return Ok(None);
             }
             self.has_looked = true;
-            let announced = *self.changes.borrow_and_update();
-            let page = match Box::pin(self.pass_changes(announced)).await {
-                Passed::MustRead => {
-                    let page = Box::pin(self.look(announced)).await?;
-                    if is_made(Mistake::WatchedAfterTheRead) {
-                        self.changes.mark_unchanged();
-                    }
-                    Some(page)
-                }
-                Passed::UpTo(page) => Some(page),
-                Passed::Nothing => None,
-            };
-            if let Some(page) = page {
-                // A page of a form without tombstones may be empty and yet lie further on.
-                let is_wanted = (self.is_wanted)(&self.reading, &page);
-                self.go_on_behind(&page, is_wanted);
-                if is_wanted {
-                    return Ok(Some(page));
-                }
+            let (announced, page) = self.step().await?;
+            if page.is_some() {
+                return Ok(page);
             }
             // It is as it was when the wait began, or before the read.
             if self
@@ -140,6 +143,27 @@ impl Follower {
                 return Ok(None);
             }
         }
+    }
+
+    /// Looks once behind the position, and moves it; the head that was announced by then, and the
+    /// page that was found, if it is wanted.
+    async fn step(&mut self) -> Result<(Head, Option<Arc<Rendered>>), ReadError> {
+        let announced = *self.changes.borrow_and_update();
+        let page = match Box::pin(self.pass_changes(announced)).await {
+            Passed::MustRead => {
+                let page = Box::pin(self.look(announced)).await?;
+                if is_made(Mistake::WatchedAfterTheRead) {
+                    self.changes.mark_unchanged();
+                }
+                page
+            }
+            Passed::UpTo(page) => page,
+            Passed::Nothing => return Ok((announced, None)),
+        };
+        // A page of a form without tombstones may be empty and yet lie further on.
+        let is_wanted = (self.is_wanted)(&self.reading, &page);
+        self.go_on_behind(&page, is_wanted);
+        Ok((announced, is_wanted.then_some(page)))
     }
 
     /// Reads the page at the position. Where its total would have to be counted, it looks first

@@ -35,6 +35,13 @@ pub trait Subscriptions: Send + Sync {
         sub: SubscriptionNo,
     ) -> StoreFuture<'_, Option<(Subscription, Progress)>>;
 
+    /// The subscriptions of these numbers and their positions, in the same order; `None` for one
+    /// that there is not, and for one that is damaged, which is told.
+    fn subscriptions_of(
+        &self,
+        subs: Vec<SubscriptionNo>,
+    ) -> StoreFuture<'_, Vec<Option<(Subscription, Progress)>>>;
+
     /// The subscription of the target with this address to this canonical topic.
     fn find_subscription<'a>(
         &'a self,

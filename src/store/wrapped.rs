@@ -139,6 +139,7 @@ tapped! { 'a
         subscribe(new: NewSubscription) -> Subscription;
         change_subscription(subscription: Subscription, progress: Option<Progress>) -> u64;
         subscription(no: SubscriptionNo) -> Option<(Subscription, Progress)>;
+        subscriptions_of(numbers: Vec<SubscriptionNo>) -> Vec<Option<(Subscription, Progress)>>;
         find_subscription(topic: &'a str, callback: &'a str) -> Option<(Subscription, Progress)>;
         subscriptions(feed: Option<FeedNo>, after: Option<SubscriptionNo>, max: usize) -> Vec<(Subscription, Progress)>;
         count_active(feed: FeedNo, now: Stamp) -> usize;

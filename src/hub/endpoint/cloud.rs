@@ -113,13 +113,9 @@ impl Hub {
         let secs = lease::grant(Some(LEASE_SECS), &self.shared.config).secs;
         let mut awaited = Vec::new();
         for registration in registrations {
-            let Registration {
-                key,
-                subject,
-                target,
-            } = registration;
+            let (subject, target) = (&registration.subject, registration.target.clone());
             let now = self.shared.now();
-            let (start, scanned) = self.start_of(&subject, &PushWishes::default()).await?;
+            let (start, scanned) = self.start_of(subject, &PushWishes::default()).await?;
             let pending = Pending {
                 intent: Intent::Subscribe {
                     target,
@@ -136,7 +132,7 @@ impl Hub {
                 principal: subject.principal,
                 scanned,
             };
-            awaited.extend(self.command(key, &subject, &sender, pending, true).await?);
+            awaited.extend(self.command(&registration, &sender, pending, true).await?);
         }
         let refused = format!("{} did not confirm", asked.url);
         all_confirmed(

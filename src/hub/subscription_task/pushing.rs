@@ -1,14 +1,19 @@
-//! Pushes, one at a time: the view is followed until there is something to push, and then a push is
-//! made; not what is due.
+//! Pushes, one at a time: the view is read behind the position, and what is found there is pushed;
+//! not what is due.
 
-use super::{SLEEP_MAX_SECS, SubscriptionTask, row::Acknowledgement};
+use super::{Remembered, SubscriptionTask, row::Acknowledgement};
 use crate::{
-    feed::{record::FeedNo, stamp::Stamp, view::View},
+    feed::{
+        record::{FeedNo, Head},
+        stamp::Stamp,
+        view::View,
+    },
     hub::{
         Config, Shared,
         deliver::NotTaken,
+        index::RestKind,
         legacy_topic,
-        next_step::PushStage,
+        next_step::{Offer, PushStage},
         push::{self, Advance, Push, PushOutcome, PushPlace, RESOURCE},
         retry_schedule,
     },
@@ -20,20 +25,23 @@ use crate::{
         subscriptions::{Attempts, Target},
     },
 };
-use futures_util::{
-    future::{self, BoxFuture, FutureExt as _},
-    stream::StreamExt as _,
-};
+use futures_util::future::{self, BoxFuture, FutureExt as _};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, info, warn};
 
 /// The next push of a subscription.
 pub(super) struct Pushing {
-    /// Ends when there is something to push.
-    pub(super) follow: Option<BoxFuture<'static, Found>>,
-    /// The feed that is followed: that of the subscription, or the part that its principal sees.
-    followed: Option<FeedNo>,
+    /// Looks whether there is something to push.
+    pub(super) look: Option<BoxFuture<'static, Found>>,
+    /// Waits until there may be something, while the task cannot end.
+    pub(super) wait: Option<BoxFuture<'static, Found>>,
+    /// The state at which there was nothing to push.
+    nothing: Option<Nothing>,
+    /// A state up to which there was nothing to push when the task began.
+    seen: Option<Head>,
+    /// The feed that is read: that of the subscription, or the part that its principal sees.
+    read: Option<FeedNo>,
     pub(super) push: Option<BoxFuture<'static, PushOutcome>>,
     /// The last push, when it was taken and the store could not keep that: it is not sent again.
     taken: Option<Advance>,
@@ -49,6 +57,8 @@ pub(super) struct Pushing {
     delivered_at: Instant,
     /// Time up to which pushes of the channel alone are used up.
     channel_spent: Instant,
+    /// The last change of the channel that the subscriber knows of, where the store has none.
+    unstored_channel: Option<Stamp>,
 }
 
 /// News that a subscription is pushed.
@@ -60,6 +70,19 @@ pub(super) enum Found {
     Channel,
     /// Nothing, and for so long that a heartbeat is due.
     Silence,
+    /// Nothing.
+    Nothing(Nothing),
+    /// The feed has moved since there was nothing.
+    Moved,
+}
+
+/// The state in which there is nothing to push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Nothing {
+    /// The head of the feed that is read; `None` for one that was never announced, or is not read.
+    head: Option<Head>,
+    /// Time at which there may be something all the same.
+    again_at: Option<Instant>,
 }
 
 /// Time in which one push of the channel alone is made, where they are many: a channel that changes
@@ -72,32 +95,100 @@ const CHANNEL_AT_ONCE: u32 = 5;
 const CLOSED: &str = "its host does not answer, so it is left alone for a while";
 
 impl Pushing {
-    pub(super) fn new(config: &Config, target: &Target) -> Self {
+    pub(super) fn new(config: &Config, target: &Target, remembered: &Remembered) -> Self {
         let mut most = config.push_max();
         if matches!(target, Target::Webhook(_)) {
             // A message tells one change.
             most.items = 1;
         }
+        let mut max = most;
+        max.items = remembered.items_max.unwrap_or(max.items);
+        let now = Instant::now();
         Self {
-            follow: None,
-            followed: None,
+            look: None,
+            wait: None,
+            nothing: None,
+            seen: None,
+            read: None,
             push: None,
             taken: None,
             is_behind: false,
-            max: most,
+            max,
             most,
             is_heartbeat: false,
-            delivered_at: Instant::now(),
-            channel_spent: Instant::now(),
+            delivered_at: remembered.delivered_at.unwrap_or(now),
+            channel_spent: remembered.channel_spent.unwrap_or(now),
+            unstored_channel: remembered.channel_t,
         }
+    }
+
+    /// Goes on after a rest. `behind` is given where there is something to push, and true where that
+    /// is a heartbeat; `seen` is a state up to which there is nothing.
+    pub(super) fn resume(
+        &mut self,
+        behind: Option<bool>,
+        read: Option<FeedNo>,
+        seen: Option<Head>,
+    ) {
+        self.is_behind = behind.is_some();
+        self.is_heartbeat = behind.unwrap_or_default();
+        (self.read, self.seen) = (read, seen);
     }
 
     /// Takes what the view has come to.
     pub(super) fn found(&mut self, found: Found) {
-        self.is_behind = true;
-        self.is_heartbeat = found == Found::Silence;
+        match found {
+            Found::Nothing(nothing) => self.nothing = Some(nothing),
+            Found::Moved => self.look_anew(),
+            Found::Items | Found::Channel | Found::Silence => {
+                self.is_behind = true;
+                self.is_heartbeat = found == Found::Silence;
+            }
+        }
         if found == Found::Channel {
             self.channel_spent = self.channel_spent.max(Instant::now()) + CHANNEL_APART;
+        }
+    }
+
+    /// The state in which the subscription may rest, and the time at which it looks again; `None`
+    /// while something is under way.
+    pub(super) fn rest_kind(
+        &self,
+        sub: &Subscription,
+        offer: Offer,
+    ) -> Option<(RestKind, Option<Instant>)> {
+        if self.look.is_some() || self.push.is_some() || self.taken.is_some() {
+            return None;
+        }
+        if sub.lease.is_none() || offer != Offer::Served {
+            return Some((RestKind::Waiting, None));
+        }
+        if self.is_behind {
+            return Some((RestKind::Behind(self.is_heartbeat), None));
+        }
+        let nothing = self.nothing?;
+        let kind = match representation(sub) {
+            Some(_) => RestKind::Following,
+            None => RestKind::Waiting,
+        };
+        Some((kind, nothing.again_at))
+    }
+
+    /// The head at which there was nothing to push.
+    pub(super) fn seen_head(&self) -> Option<Head> {
+        self.nothing.and_then(|nothing| nothing.head)
+    }
+
+    /// Everything of it that is remembered in a rest.
+    pub(super) fn remembered(&self, target: &Target) -> Remembered {
+        let has_heartbeats = target.wishes().heartbeat_secs.is_some();
+        let is_smaller = self.max.items != self.most.items;
+        Remembered {
+            items_max: is_smaller.then_some(self.max.items),
+            delivered_at: has_heartbeats.then_some(self.delivered_at),
+            channel_spent: Some(self.channel_spent).filter(|spent| *spent > Instant::now()),
+            channel_t: self.unstored_channel,
+            ..Remembered::default()
         }
     }
 
@@ -113,7 +204,7 @@ impl Pushing {
             PushStage::UnderWay
         } else if self.is_behind {
             PushStage::Behind
-        } else if self.follow.is_some() {
+        } else if self.look.is_some() || self.nothing.is_some() {
             PushStage::Following
         } else {
             PushStage::Unknown
@@ -122,13 +213,20 @@ impl Pushing {
 
     /// Forgets what is known of the view. A push under way goes on.
     pub(super) fn look_anew(&mut self) {
-        self.follow = None;
+        (self.look, self.wait, self.nothing, self.seen) = (None, None, None, None);
         (self.is_behind, self.is_heartbeat) = (false, false);
+    }
+
+    /// Forgets that there was nothing to push.
+    pub(super) fn look_anew_after_nothing(&mut self) {
+        if self.nothing.is_some() {
+            self.look_anew();
+        }
     }
 
     /// Forgets what is known of the view, unless it is of the feed that is to be read now.
     pub(super) fn look_at(&mut self, read: Option<FeedNo>) {
-        if self.followed != read {
+        if self.read != read {
             self.look_anew();
         }
     }
@@ -147,34 +245,48 @@ impl Pushing {
 }
 
 impl SubscriptionTask {
-    /// Follows the view, until there is something after the position.
+    /// Looks whether there is something after the position.
     pub(super) fn follow(&mut self) {
         // Who may read nothing more is told so with the next step.
         let read = self.place.shared.still_read(&self.row.sub);
-        self.pushing.followed = read;
+        self.pushing.read = read;
         let channel_t = self.known_channel();
         let (sub, place) = (&self.row.sub, PushPlace::of(&self.row.progress));
-        let follow = match representation(sub).zip(read) {
-            Some((form, feed)) => {
-                let view = View {
-                    feed,
-                    ..sub.view.clone()
-                };
-                let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
-                let (max, target) = (self.pushing.max, &sub.target);
-                let after = |place: PushPlace| place.reading(view, form, max, own_url, target);
-                let awaited = Awaited {
-                    after: place.map(after),
-                    channel_t,
-                    channel_from: self.pushing.channel_from(),
-                    silence_end: self.heartbeat_at(),
-                };
-                until_behind(self.place.shared.clone(), feed, awaited).boxed()
-            }
-            // Stored by a version that had it; the subscription ends with its lease.
-            None => future::pending().boxed(),
+        let Some((form, feed)) = representation(sub).zip(read) else {
+            // Stored by a version that had the form; the subscription ends with its lease.
+            self.pushing.nothing = Some(Nothing {
+                head: None,
+                again_at: None,
+            });
+            return;
         };
-        self.pushing.follow = Some(follow);
+        let view = View {
+            feed,
+            ..sub.view.clone()
+        };
+        let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
+        let (max, target) = (self.pushing.max, &sub.target);
+        let after = |place: PushPlace| place.reading(view, form, max, own_url, target);
+        let awaited = Awaited {
+            after: place.map(after),
+            seen: self.pushing.seen.take(),
+            channel_t,
+            channel_from: self.pushing.channel_from(),
+            silence_end: self.heartbeat_at(),
+        };
+        let look = look(self.place.shared.clone(), feed, awaited);
+        self.pushing.look = Some(look.boxed());
+    }
+
+    /// Waits for the feed to move where there is nothing to push, and the task cannot end.
+    pub(super) fn wait_at_work(&mut self) {
+        let pushing = &mut self.pushing;
+        if let Some((feed, nothing)) = pushing.read.zip(pushing.nothing)
+            && pushing.wait.is_none()
+        {
+            let shared = self.place.shared.clone();
+            pushing.wait = Some(until_moved(shared, feed, nothing).boxed());
+        }
     }
 
     /// Time of the next heartbeat.
@@ -190,9 +302,11 @@ impl SubscriptionTask {
         if !is_channel_told(&self.row.sub, form) {
             return None;
         }
-        let known = self.row.progress.channel_t.or_else(|| self.channel_now());
-        self.row.progress.channel_t = known;
-        known
+        if self.row.progress.channel_t.is_none() {
+            self.pushing.unstored_channel = self.channel_now();
+            self.row.progress.channel_t = self.pushing.unstored_channel;
+        }
+        self.row.progress.channel_t
     }
 
     /// The last change of the channel of the feed that is read.
@@ -314,6 +428,7 @@ impl SubscriptionTask {
         self.pushing.look_anew();
         self.pushing.is_behind = more;
         self.pushing.max = self.pushing.most;
+        self.pushing.unstored_channel = None;
     }
 
     /// The subscription stays, whatever fails, until its lease ends (HUB-22).
@@ -378,10 +493,12 @@ fn is_channel_told(sub: &Subscription, form: Representation) -> bool {
     sub.representation != RESOURCE && form.position_place() == PositionPlace::Body
 }
 
-/// Events for which a subscription waits.
+/// News for which a subscription looks.
 struct Awaited {
     /// The read of its next push; `None` before there is a position.
     after: Option<ReadRequest>,
+    /// A state up to which there is nothing.
+    seen: Option<Head>,
     /// The last change of the channel that it knows of, where it is told of later ones.
     channel_t: Option<Stamp>,
     /// Time from which on it is told of the channel alone.
@@ -390,52 +507,66 @@ struct Awaited {
     silence_end: Option<Instant>,
 }
 
-/// Waits until there is something to push: by the stream that a long poll reads, and before there
-/// is a position until the feed is served.
-async fn until_behind(shared: Arc<Shared>, feed: FeedNo, awaited: Awaited) -> Found {
-    loop {
-        let Ok(mut head) = shared.readers.watch(feed) else {
-            // A feed that was never announced wakes nobody, so look whether it is there by now.
-            tokio::time::sleep(Duration::from_secs(SLEEP_MAX_SECS)).await;
-            continue;
-        };
-        if head.wait_for(|head| head.ready).await.is_err() {
-            continue;
-        }
-        let Some(after) = &awaited.after else {
-            return Found::Items;
-        };
-        let news_of_channel = async {
-            let Some(known) = awaited.channel_t else {
-                return future::pending().await;
-            };
-            if head.wait_for(|head| head.metadata_t > known).await.is_err() {
-                return future::pending().await;
-            }
-            sleep_until(awaited.channel_from).await;
-        };
-        let silence = async {
-            match awaited.silence_end {
-                Some(end) => sleep_until(end).await,
-                None => future::pending().await,
-            }
-        };
+// Decides: What is news for a subscription?
+/// Looks whether there is something to push.
+async fn look(shared: Arc<Shared>, feed: FeedNo, awaited: Awaited) -> Found {
+    let head = shared.readers.head(feed).ok();
+    let mut nothing = Nothing {
+        head,
+        again_at: None,
+    };
+    let Some(head) = head.filter(|head| head.ready) else {
+        return Found::Nothing(nothing);
+    };
+    let Some(after) = awaited.after else {
+        return Found::Items;
+    };
+    match shared.readers.look_behind(after, awaited.seen).await {
+        Ok(None) => {}
         // A read that fails is tried again by the push.
-        let Ok(mut pages) = shared
-            .readers
-            .follow_position(after.clone(), future::pending())
-        else {
-            continue;
-        };
-        tokio::select! {
-            biased;
-            page = pages.next() => {
-                if page.is_some() {
-                    return Found::Items;
-                }
-            }
-            () = news_of_channel => return Found::Channel,
-            () = silence => return Found::Silence,
-        }
+        Ok(Some(_)) | Err(_) => return Found::Items,
     }
+    let now = Instant::now();
+    if awaited
+        .channel_t
+        .is_some_and(|known| head.metadata_t > known)
+    {
+        if awaited.channel_from <= now {
+            return Found::Channel;
+        }
+        nothing.again_at = Some(awaited.channel_from);
+    }
+    if let Some(end) = awaited.silence_end {
+        if end <= now {
+            return Found::Silence;
+        }
+        nothing.again_at = Some(nothing.again_at.map_or(end, |again_at| again_at.min(end)));
+    }
+    Found::Nothing(nothing)
+}
+
+/// Waits until there may be something to push where there was nothing.
+async fn until_moved(shared: Arc<Shared>, feed: FeedNo, nothing: Nothing) -> Found {
+    let moved = async {
+        let Ok(mut head) = shared.readers.watch(feed) else {
+            // A feed that was never announced is looked for again with the longest wait.
+            return future::pending().await;
+        };
+        let moved = head.wait_for(|head| Some(*head) != nothing.head);
+        if moved.await.map(|_| ()).is_err() {
+            future::pending::<()>().await;
+        }
+    };
+    let again = async {
+        match nothing.again_at {
+            Some(at) => sleep_until(at).await,
+            None => future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = moved => {}
+        () = again => {}
+    }
+    Found::Moved
 }

@@ -1,9 +1,9 @@
 //! The row of a subscription, here and in the store: how it is made, changed and ended, and what is
 //! still to be saved of it.
 
-use super::{OURS_SECS, TaskPlace};
+use super::{NewTerms, OURS_SECS, TaskPlace};
 use crate::{
-    feed::{stamp::Stamp, view::View},
+    feed::stamp::Stamp,
     hub::{Shared, host_of, push::Advance},
     mistakes::{Mistake, is_made},
     secret::logged_url,
@@ -241,12 +241,15 @@ impl SubscriptionRow {
 /// stored: nothing of it counts any more.
 pub(super) async fn made(
     place: &TaskPlace,
-    view: View,
-    representation: String,
+    new: NewTerms,
     pending: Pending,
 ) -> Result<Subscription, StoreError> {
     let store = &place.shared.store;
-    let topic = place.key.topic.clone();
+    let NewTerms {
+        topic,
+        view,
+        representation,
+    } = new;
     let target = pending
         .intent
         .target()

@@ -7,10 +7,10 @@ use crate::{
     hub::{
         admission::ClientNet,
         deliver::question::{Question, Verdict},
+        index::Standing,
         push::RESOURCE,
         renewal::{self, Confirmation, Term},
         retry_schedule,
-        roster::Standing,
         verify::{self, Answered},
     },
     mistakes::{Mistake, is_made},
@@ -46,12 +46,8 @@ impl SubscriptionTask {
             .as_ref()
             .map_or(now, |pending| pending.give_up_at);
         question.wait_max = Duration::from_micros(until.micros().saturating_sub(now.micros()));
-        let (shared, key, ticket) = (
-            self.place.shared.clone(),
-            self.place.key.clone(),
-            self.place.ticket,
-        );
-        let held = move || shared.roster.note(&key, ticket, Standing::Unanswered);
+        let (shared, entry) = (self.place.shared.clone(), self.place.entry);
+        let held = move || shared.index.note(entry, Standing::Unanswered);
         self.verification.question =
             Some(verify::ask(self.place.shared.clone(), question, held).boxed());
     }

@@ -21,6 +21,19 @@ pub(super) struct LeaseWarning {
 }
 
 impl LeaseWarning {
+    /// The warning of a task that goes on after a rest.
+    pub(super) fn after(tried: Option<(Stamp, Option<Stamp>)>) -> Self {
+        Self {
+            under_way: None,
+            tried,
+        }
+    }
+
+    /// The end of the lease that was warned of, and the time of the next try.
+    pub(super) fn tried(&self) -> Option<(Stamp, Option<Stamp>)> {
+        self.tried
+    }
+
     /// Forgets a warning that was sent: it is sent again at its time.
     pub(super) fn forget(&mut self) {
         self.tried = None;

@@ -29,7 +29,7 @@ use crate::{
     render::Site,
     secret::Secret,
     store::{
-        Commit, Store, StoreError, StoreFuture, Subscription,
+        Commit, Store, StoreError, StoreFuture, Subscription, SubscriptionNo,
         memory::Memory,
         subscriptions::{Acknowledged, CallbackTarget, Progress, Target},
         wrapped::{Tap, Wrapped},
@@ -45,7 +45,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -325,13 +325,18 @@ type WorkParts = (
     Vec<WebhookSettings>,
 );
 
-/// A switch with which positions cannot be saved.
+/// A switch with which positions cannot be saved, and one with which rows of subscriptions at rest
+/// cannot be read; and a count of those reads.
 #[derive(Clone, Default)]
-pub(super) struct FullDisk(Arc<AtomicBool>);
+pub(super) struct FullDisk {
+    is_full: Arc<AtomicBool>,
+    is_unread: Arc<AtomicBool>,
+    row_reads: Arc<AtomicUsize>,
+}
 
 impl FullDisk {
     pub(super) fn set(&self, is_full: bool) {
-        self.0.store(is_full, Ordering::SeqCst);
+        self.is_full.store(is_full, Ordering::SeqCst);
     }
 }
 
@@ -341,11 +346,24 @@ impl Tap for FullDisk {
         inner: &'a dyn Store,
         acknowledged: Vec<Acknowledged>,
     ) -> StoreFuture<'a, Vec<bool>> {
-        if self.0.load(Ordering::SeqCst) {
+        if self.is_full.load(Ordering::SeqCst) {
             let full = StoreError::Away("the disk is full".into());
             return Box::pin(std::future::ready(Err(full)));
         }
         inner.acknowledge(acknowledged)
+    }
+
+    fn subscriptions_of<'a>(
+        &'a self,
+        inner: &'a dyn Store,
+        numbers: Vec<SubscriptionNo>,
+    ) -> StoreFuture<'a, Vec<Option<(Subscription, Progress)>>> {
+        self.row_reads.fetch_add(numbers.len(), Ordering::SeqCst);
+        if self.is_unread.load(Ordering::SeqCst) {
+            let away = StoreError::Away("the database is away".into());
+            return Box::pin(std::future::ready(Err(away)));
+        }
+        inner.subscriptions_of(numbers)
     }
 }
 
@@ -630,8 +648,24 @@ impl Rig {
         ));
     }
 
+    /// Subscriptions that have a task.
+    pub(super) fn with_tasks(&self) -> usize {
+        self.hub.shared.index.at_work()
+    }
+
+    /// Rows of subscriptions at rest that were read.
+    pub(super) fn row_reads(&self) -> usize {
+        self.disk.row_reads.load(Ordering::SeqCst)
+    }
+
+    /// Rows of subscriptions at rest cannot be read, or can be again.
+    pub(super) fn fail_row_reads(&self, is_unread: bool) {
+        self.disk.is_unread.store(is_unread, Ordering::SeqCst);
+    }
+
     /// The operator forgets `blog`, which was withdrawn.
     pub(super) async fn forget(&self) {
+        let _at_work = self.hub.before_forgetting(self.feed).await;
         assert!(self.store.forget(self.feed).await.unwrap());
         self.gate
             .catalog

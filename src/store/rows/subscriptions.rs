@@ -44,6 +44,13 @@ impl<E: Engine> Subscriptions for E {
         self.read(move |snapshot| subscription(snapshot, no))
     }
 
+    fn subscriptions_of(
+        &self,
+        numbers: Vec<SubscriptionNo>,
+    ) -> StoreFuture<'_, Vec<Option<(Subscription, Progress)>>> {
+        self.read(move |snapshot| subscriptions_of(snapshot, &numbers))
+    }
+
     fn find_subscription<'a>(
         &'a self,
         topic: &'a str,
@@ -104,6 +111,24 @@ pub(in crate::store) fn subscription(
         Some(progress) => Ok(Some((terms, progress))),
         None => Err(damaged(format!("subscription {no} has no position"))),
     }
+}
+
+/// The subscriptions of these numbers and their positions.
+fn subscriptions_of(
+    source: &dyn RowReader,
+    numbers: &[SubscriptionNo],
+) -> Result<Vec<Option<(Subscription, Progress)>>, StoreError> {
+    source.name(|| {
+        let keys: Vec<_> = numbers.iter().map(|no| subscription_key(*no)).collect();
+        [SUBSCRIPTIONS, POSITIONS]
+            .map(|table| table.named_all(&keys))
+            .into()
+    })?;
+    let found = numbers.iter().map(|no| {
+        let found = subscription(source, *no).transpose();
+        found.map_or(Ok(None), |found| unless_damaged(*no, found))
+    });
+    found.collect()
 }
 
 /// The terms of a subscription.
