@@ -49,6 +49,16 @@ pub fn of_system() -> io::Result<ClientConfig> {
         .clone())
 }
 
+/// The client side of TLS that trusts nobody: every handshake fails.
+///
+/// # Panics
+/// Never: the versions of TLS are those of its provider.
+pub fn of_nobody() -> ClientConfig {
+    let builder = builder().expect("the provider has the versions of TLS");
+    let none = RootCertStore::empty();
+    builder.with_root_certificates(none).with_no_client_auth()
+}
+
 fn builder() -> io::Result<ConfigBuilder<ClientConfig, WantsVerifier>> {
     ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

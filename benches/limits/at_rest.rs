@@ -28,20 +28,19 @@ use std::{
 };
 use url::Url;
 
-const SUBSCRIPTIONS: usize = 100_000;
 const TOPICS: usize = 1_000;
 /// Rows that are written at once.
 const WRITING: usize = 256;
 const LEASE_SECS: u64 = 864_000;
-/// Aims of the time, in seconds, and of the memory, in bytes.
+/// The aim of the time, in seconds.
 const START_AIM_SECS: f64 = 5.0;
-const MEMORY_AIM: usize = 600 << 20;
 /// Time in which all tasks have come to rest.
 const REST: Duration = Duration::from_secs(5);
 
-pub(crate) async fn ask(report: &Report) -> Result<()> {
+/// Asks with so many subscriptions, which are to take so many bytes at most.
+pub(crate) async fn ask(report: &Report, subscriptions: usize, bytes_max: usize) -> Result<()> {
     report.question(
-        &format!("(13) {SUBSCRIPTIONS} subscriptions to {TOPICS} topics, at rest"),
+        &format!("(13) {subscriptions} subscriptions to {TOPICS} topics, at rest"),
         "the hub starts, until all are taken up",
     );
     let (house, _) = House::new(1).await?;
@@ -57,7 +56,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         house.notify.moved(record.no, record.head());
         ready.push(record);
     }
-    let kept = stream::iter(0..SUBSCRIPTIONS)
+    let kept = stream::iter(0..subscriptions)
         .map(|n| keep(&*house.store, &ready[n % TOPICS], n))
         .buffer_unordered(WRITING);
     kept.try_collect::<()>().await?;
@@ -86,7 +85,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
     hub.start(&[]).await?;
     let active: usize = hub.counts().values().map(|counts| counts.active).sum();
     let started = start.elapsed().as_secs_f64();
-    ensure!(active == SUBSCRIPTIONS, "all are taken up: {active}");
+    ensure!(active == subscriptions, "all are taken up: {active}");
     tokio::time::sleep(REST).await;
     let memory = resident_bytes()?.saturating_sub(before);
     let verdict = |is_met| if is_met { "met" } else { "MISSED" };
@@ -100,9 +99,9 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         format!(
             "{} MB, {:.1} KB each",
             memory >> 20,
-            memory as f64 / SUBSCRIPTIONS as f64 / 1e3
+            memory as f64 / subscriptions as f64 / 1e3
         ),
-        verdict(memory < MEMORY_AIM),
+        verdict(memory < bytes_max),
     );
     hub.shutdown(Duration::from_secs(5)).await;
     Ok(())

@@ -2,8 +2,8 @@
 //! in turn by the same tool in one process. No test: the machine is what it is, so only counts are
 //! asserted and figures are printed.
 //!
-//! `cargo bench` asks all, `cargo bench -- hot poll` some of them; `size-10m` and `database-1m` are asked
-//! by name alone. `xmpp` needs Prosody and `database` PostgreSQL, which `tests/run` installs.
+//! `cargo bench` asks all, `cargo bench -- hot poll` some of them; `size-10m`, `database-1m` and `rest-1m`
+//! are asked by name alone. `xmpp` needs Prosody and `database` PostgreSQL, which `tests/run` installs.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -42,7 +42,7 @@ mod xmpp;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const QUESTIONS: [&str; 16] = [
+const QUESTIONS: [&str; 17] = [
     "hot",
     "cold",
     "wake",
@@ -58,6 +58,7 @@ const QUESTIONS: [&str; 16] = [
     "xmpp",
     "database",
     "database-1m",
+    "rest-1m",
     "size-10m",
 ];
 
@@ -128,7 +129,14 @@ fn main() -> Result<()> {
                 .context("fan-out")?;
         }
         if is_wanted("rest") {
-            at_rest::ask(&report).await.context("at rest")?;
+            at_rest::ask(&report, 100_000, 60 << 20)
+                .await
+                .context("at rest")?;
+        }
+        if wanted.iter().any(|wanted| wanted == "rest-1m") {
+            at_rest::ask(&report, 1_000_000, 400 << 20)
+                .await
+                .context("at rest")?;
         }
         #[cfg(feature = "xmpp")]
         if is_wanted("xmpp") {

@@ -626,10 +626,13 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
             0 | 1 => "the last poll".to_owned(),
             failures => format!("the last {failures} polls"),
         };
-        let (since, whose) = (fault.since.rfc3339(), words::whose(&fault.kind));
-        format!("{polls} failed, since {since}: {}; {whose}", fault.kind)
+        let (since, owner) = (fault.since.rfc3339(), fault.kind.owner());
+        format!(
+            "{polls} failed, since {since}: {}; the fault is {owner}",
+            fault.kind
+        )
     } else if poll.timetable.polled_at.is_none() {
-        "it was never polled".to_owned()
+        "it has not been polled yet".to_owned()
     } else {
         let arrivals = poll.timetable.arrivals.len();
         let hint = match poll.timetable.hinted_secs {

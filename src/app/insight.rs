@@ -179,7 +179,7 @@ fn wait_status(wait: PollWait, configured_at: &str) -> WaitStatus {
             "it is at its quota (keep.quota_bytes), and nothing more can be stored".to_owned()
         }
         WaitCause::BackOff => "the last poll failed".to_owned(),
-        WaitCause::FirstPoll => "it was never polled, and its turn comes".to_owned(),
+        WaitCause::FirstPoll => "it has not been polled yet".to_owned(),
         WaitCause::PingBudget => "the pings before it brought nothing new".to_owned(),
     };
     WaitStatus {

@@ -1,6 +1,5 @@
 //! A poll that the operator asks for, and what came of it in words; not the poll.
 
-use super::explain::words;
 use crate::{
     catalog::Catalog,
     feed::stamp::Stamp,
@@ -76,8 +75,8 @@ fn told(name: &str, answer: PollAnswer) -> OperatorAnswer {
 fn end_told(name: &str, end: PollEnd, next: &str) -> OperatorAnswer {
     match end {
         PollEnd::Failed(fault) => OperatorAnswer::UpstreamFailed(format!(
-            "{name}: the poll failed: {fault}; {}; {next}",
-            words::whose(&fault)
+            "{name}: the poll failed: {fault}; the fault is {}; {next}",
+            fault.owner()
         )),
         PollEnd::Postponed { wait_secs } => OperatorAnswer::Away(format!(
             "{name}: nothing was asked, because its host is being asked by other feeds; it is polled in {wait_secs} s"

@@ -256,6 +256,9 @@ pub struct SiteFault {
 pub struct FaultStatus {
     /// Its owner.
     pub whose: Whose,
+    /// The owner, in words that follow "the fault is".
+    #[serde(default)]
+    pub owner: String,
     /// The event, in words.
     pub text: String,
     /// The HTTP status, if an answer came.
@@ -268,6 +271,7 @@ impl From<&FaultNote> for FaultStatus {
     fn from(note: &FaultNote) -> Self {
         Self {
             whose: note.kind.whose(),
+            owner: note.kind.owner().to_owned(),
             text: note.kind.to_string(),
             status: note.kind.status(),
             since: note.since.rfc3339(),

@@ -11,7 +11,6 @@ use crate::{
         registry::UnreadEntry,
         status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
     },
-    feed::schedule::Whose,
     store::{NodeStatus, NodesStatus},
 };
 use anyhow::{Context as _, bail};
@@ -270,14 +269,9 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
 
 /// A fault with its owner, its beginning, and more of it.
 fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> String {
-    let whose = match fault.whose {
-        Whose::Upstream => "the publisher's fault",
-        Whose::Network => "the network's or a name server's fault",
-        Whose::Configuration => "your configuration's fault",
-        Whose::Ours => "everfeed's own fault",
-    };
     let since = when(Some(&fault.since), now).unwrap_or_default();
-    format!("{} ({whose}; since {since}{more})", tame(&fault.text))
+    let (text, owner) = (tame(&fault.text), tame(&fault.owner));
+    format!("{text} (the fault is {owner}; since {since}{more})")
 }
 
 /// The certificate that everfeed gets itself: its end, and the last failure.
@@ -352,13 +346,14 @@ fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
 
 /// The wait of a feed whose next poll is put off.
 fn waits(wait: &WaitStatus, now: DateTime<Utc>) -> String {
-    let mut told = match when(wait.until.as_deref(), now) {
-        Some(until) => format!("polled {until}: "),
-        None => "not polled unless asked for: ".to_owned(),
+    let mut told = match wait.until.as_deref().and_then(moment) {
+        Some(until) if until <= now => "the next poll is due, because ".to_owned(),
+        Some(until) => format!("the next poll is {}, because ", from_now(until, now)),
+        None => "it is polled on request only, because ".to_owned(),
     };
     told += &tame(&wait.why);
     if let Some(since) = when(wait.since.as_deref(), now) {
-        told += &format!(", since {since}");
+        told += &format!(" (since {since})");
     }
     if let Some(at) = when(wait.pinged_at.as_deref(), now) {
         told += &format!("; a ping ({at}) waits for that");
@@ -489,13 +484,13 @@ mod tests {
         assert_eq!(
             sheet(&[json!({ "version": "1", "feeds": [feed] })]).notes,
             [
-                "a: polled in 60 min: h.example asked to be left alone, since 60 min ago; a ping (30 min ago) waits for that"
+                "a: the next poll is in 60 min, because h.example asked to be left alone (since 60 min ago); a ping (30 min ago) waits for that"
             ]
         );
         let gone = json!({ "name": "a", "served": true, "waits": { "until": null, "since": "2026-05-02T00:00:00Z", "why": "gone" } });
         assert_eq!(
             sheet(&[json!({ "version": "1", "feeds": [gone] })]).notes,
-            ["a: not polled unless asked for: gone, since 31 days ago"]
+            ["a: it is polled on request only, because gone (since 31 days ago)"]
         );
     }
 
@@ -504,10 +499,10 @@ mod tests {
         let status = json!({
             "version": "1", "started_at": "2026-06-01T00:00:00Z",
             "store": { "fault": "no space left" },
-            "site_faults": [{ "origin": "http://10.0.0.1/", "whose": "configuration", "text": "leads back", "since": "2026-06-01T23:00:00Z" }],
+            "site_faults": [{ "origin": "http://10.0.0.1/", "whose": "configuration", "owner": "in your configuration", "text": "leads back", "since": "2026-06-01T23:00:00Z" }],
             "config": { "reload": { "error": "ever.toml: bad" } },
             "feeds": [{ "name": "a", "items": null, "live_items": null, "failures": 3, "served": true,
-                "fault": { "whose": "upstream", "text": "answered\u{1b}[2J 500", "since": "2026-06-01T22:00:00Z" } }],
+                "fault": { "whose": "upstream", "owner": "the publisher's", "text": "answered\u{1b}[2J 500", "since": "2026-06-01T22:00:00Z" } }],
         });
         let sheet = sheet(&[status]);
         assert_eq!(sheet.broken.len(), 4);
@@ -516,8 +511,9 @@ mod tests {
             "store: no space left",
             "refused: ever.toml: bad",
             "a: answered",
-            "site http://10.0.0.1/: everfeed could not look for its feeds: leads back (your configuration's",
-            "the publisher's fault",
+            "site http://10.0.0.1/: everfeed could not look for its feeds: leads back (",
+            "in your configuration; since",
+            "the fault is the publisher's",
             "since 2 h ago",
         ] {
             assert!(lines.contains(part), "{part} is not in:\n{lines}");

@@ -23,7 +23,7 @@ use super::per_host::{Governor, PerHost};
 use super::public_address::SystemResolver;
 use super::redirect::Redirect;
 use super::trace::Trace;
-use super::wire::{BuildError, Wire, WireConfig};
+use super::wire::{BareWire, BuildError, Wire, WireConfig};
 use super::{Exchange, FetchError, Request};
 
 /// The media types that an upstream is asked for. Feeds first, each by its own name; at last
@@ -196,7 +196,7 @@ pub fn callback_via(
     config: &ClientConfig,
     resolver: Arc<dyn Resolve>,
 ) -> Result<Client, BuildError> {
-    let wire = Wire::new(&config.connections(ACCEPT_ANYTHING), resolver)?;
+    let wire = BareWire::new(&config.connections(ACCEPT_ANYTHING), resolver);
     Ok(callback_over(config, wire))
 }
 

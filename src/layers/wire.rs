@@ -19,6 +19,11 @@ use super::error::{BoxError, ConnectFault, CutFault, NameFault, ProtocolFault, R
 use super::public_address::{PublicResolver, SteadyResolver};
 use super::{FetchError, Reply, Request};
 use crate::tls_client;
+use bare::NameError;
+
+mod bare;
+
+pub use bare::BareWire;
 
 /// Sends requests. Two connection pools, because the class of an address decides who may resolve
 /// it: a request without [`AddressClass::Configured`] cannot get at a connection that was not
@@ -157,29 +162,54 @@ enum Phase {
 
 /// Translates a failure of reqwest into our terms. The URL stays out of it.
 fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
-    let is_plain = error.url().is_some_and(|url| url.scheme() == "http");
-    let error = error.without_url();
-    let clues = Clues::gather(&error);
-    if let Some(refused) = clues.refused {
-        return refused.into();
-    }
-    let connecting = error.is_connect();
-    let builder = error.is_builder();
-    let resolving = error.is_dns();
-    let error: BoxError = error.into();
-    match (connecting, phase) {
-        _ if builder => FetchError::BadUrl,
-        _ if clues.ours => FetchError::Local(error),
-        _ if resolving => FetchError::Resolve(clues.name, error),
-        _ if clues.tls.is_some() => FetchError::Tls(clues.tls.unwrap_or(TlsFault::Other), error),
-        (true, _) => FetchError::Connect(clues.connect.unwrap_or(ConnectFault::Other), error),
-        (_, Phase::Head) if clues.cut && is_plain => {
-            FetchError::Cut(CutFault::UnansweredInPlain, error)
+    let failure = Failure {
+        is_plain: error.url().is_some_and(|url| url.scheme() == "http"),
+        is_connect: error.is_connect(),
+        is_builder: error.is_builder(),
+        is_name: error.is_dns(),
+        is_timeout: error.is_timeout(),
+    };
+    failure.explain(error.without_url().into(), phase)
+}
+
+/// A failure, as the HTTP client itself names it.
+#[derive(Clone, Copy)]
+struct Failure {
+    /// True for a URL without TLS.
+    is_plain: bool,
+    is_connect: bool,
+    /// True for a URL that cannot be requested.
+    is_builder: bool,
+    /// True where a name was not found.
+    is_name: bool,
+    is_timeout: bool,
+}
+
+impl Failure {
+    /// The failure in our terms, by its causes.
+    fn explain(self, error: BoxError, phase: Phase) -> FetchError {
+        let clues = Clues::gather(&*error, self.is_timeout);
+        if let Some(refused) = clues.refused {
+            return refused.into();
         }
-        (_, Phase::Head) if clues.cut => FetchError::Cut(CutFault::Unanswered, error),
-        (_, Phase::Body) if clues.cut || !clues.malformed => FetchError::Cut(CutFault::Body, error),
-        _ if clues.is_large => FetchError::Protocol(ProtocolFault::LargeHead, error),
-        _ => FetchError::Protocol(ProtocolFault::Malformed, error),
+        match (self.is_connect, phase) {
+            _ if self.is_builder => FetchError::BadUrl,
+            _ if clues.ours => FetchError::Local(error),
+            _ if self.is_name || clues.is_name => FetchError::Resolve(clues.name, error),
+            _ if clues.tls.is_some() => {
+                FetchError::Tls(clues.tls.unwrap_or(TlsFault::Other), error)
+            }
+            (true, _) => FetchError::Connect(clues.connect.unwrap_or(ConnectFault::Other), error),
+            (_, Phase::Head) if clues.cut && self.is_plain => {
+                FetchError::Cut(CutFault::UnansweredInPlain, error)
+            }
+            (_, Phase::Head) if clues.cut => FetchError::Cut(CutFault::Unanswered, error),
+            (_, Phase::Body) if clues.cut || !clues.malformed => {
+                FetchError::Cut(CutFault::Body, error)
+            }
+            _ if clues.is_large => FetchError::Protocol(ProtocolFault::LargeHead, error),
+            _ => FetchError::Protocol(ProtocolFault::Malformed, error),
+        }
     }
 }
 
@@ -194,11 +224,12 @@ struct Clues {
     /// The head is beyond the limits of the HTTP library.
     is_large: bool,
     ours: bool,
+    is_name: bool,
 }
 
 impl Clues {
-    fn gather(error: &reqwest::Error) -> Self {
-        let timed_out = error.is_timeout().then_some(ConnectFault::TimedOut);
+    fn gather(error: &(dyn Error + 'static), is_timeout: bool) -> Self {
+        let timed_out = is_timeout.then_some(ConnectFault::TimedOut);
         let mut clues = Self {
             refused: None,
             name: NameFault::Unknown,
@@ -208,6 +239,7 @@ impl Clues {
             malformed: false,
             is_large: false,
             ours: false,
+            is_name: false,
         };
         let mut next: Option<&(dyn Error + 'static)> = Some(error);
         while let Some(error) = next {
@@ -228,6 +260,7 @@ impl Clues {
         if let Some(refused) = error.downcast_ref::<Refused>() {
             self.refused = Some(*refused);
         }
+        self.is_name |= error.is::<NameError>();
         if let Some(tls) = error.downcast_ref::<rustls::Error>() {
             self.tls = Some(tls_fault(tls));
         }

@@ -4,7 +4,6 @@ use crate::feed::{
     absence::{CheckResult, ControlFinding, SuspectBasis, WindowEvent},
     group::MemberStage,
     reconcile::{Agreement, EntryPart},
-    schedule::{FaultKind, NoAnswerCause, Whose},
 };
 
 /// An event of a window as a whole.
@@ -60,23 +59,6 @@ pub const fn stage(stage: MemberStage) -> &'static str {
         MemberStage::Joining { .. } => "its posts are being taken in",
         MemberStage::Joined => "all of its posts are in",
         MemberStage::Leaving => "its posts are being taken out",
-    }
-}
-
-/// The owner of a fault.
-pub fn whose(kind: &FaultKind) -> &'static str {
-    match (kind.whose(), kind) {
-        (Whose::Configuration, _) => "the fault is in your configuration",
-        (Whose::Network, _) => "the fault is in the network on the way, or in its name servers",
-        (
-            Whose::Upstream,
-            FaultKind::NoAnswer {
-                cause: Some(NoAnswerCause::Timeout | NoAnswerCause::Connect),
-                ..
-            },
-        ) => "the fault is the publisher's, or the network's on the way",
-        (Whose::Upstream, _) => "the fault is the publisher's",
-        (Whose::Ours, _) => "the fault is everfeed's, not the publisher's",
     }
 }
 

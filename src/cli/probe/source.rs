@@ -8,10 +8,7 @@ use super::{
 use crate::{
     app::probe::{self, DocumentFormat},
     config::Config,
-    feed::{
-        absence::Coverage,
-        schedule::{Failure, Whose},
-    },
+    feed::{absence::Coverage, schedule::Failure},
     secret::masked,
     setting::holds_controls,
 };
@@ -207,13 +204,7 @@ fn header(name: &HeaderName, value: &HeaderValue) -> Option<(String, String)> {
 
 /// The text for a document that did not come, with whose fault that is.
 fn unanswered(name: &str, failure: &Failure) -> Trouble {
-    let fault = match (failure.whose(), failure.status()) {
-        (Whose::Ours, _) => "the fault is on this side",
-        (Whose::Configuration, _) => "the fault is in your configuration",
-        (Whose::Network, _) => "the fault lies in the network on the way",
-        (Whose::Upstream, Some(_)) => "the fault is the publisher's",
-        (Whose::Upstream, None) => "the fault is the publisher's, or the network's on the way",
-    };
+    let owner = failure.kind.owner();
     let wait = failure.retry_after_secs;
     let wait = wait.map(|secs| format!(", who wants to be left alone for {secs} s"));
     let wait = wait.unwrap_or_default();
@@ -222,5 +213,8 @@ fn unanswered(name: &str, failure: &Failure) -> Trouble {
     } else {
         "no answer from"
     };
-    Trouble::new(format!("{said} {name}: {}; {fault}{wait}", failure.kind))
+    Trouble::new(format!(
+        "{said} {name}: {}; the fault is {owner}{wait}",
+        failure.kind
+    ))
 }

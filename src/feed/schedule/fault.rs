@@ -198,6 +198,24 @@ impl FaultKind {
         }
     }
 
+    // Decides: Whose fault is told of a failed poll?
+    /// The owner of the fault, in words that follow "the fault is".
+    pub fn owner(&self) -> &'static str {
+        match (self.whose(), self) {
+            (Whose::Configuration, _) => "in your configuration",
+            (Whose::Network, _) => "in the network on the way, or in its name servers",
+            (
+                Whose::Upstream,
+                Self::NoAnswer {
+                    cause: Some(NoAnswerCause::Timeout | NoAnswerCause::Connect),
+                    ..
+                },
+            ) => "the publisher's, or the network's on the way",
+            (Whose::Upstream, _) => "the publisher's",
+            (Whose::Ours, _) => "everfeed's, not the publisher's",
+        }
+    }
+
     /// The HTTP status, if an answer came.
     pub fn status(&self) -> Option<u16> {
         match self {

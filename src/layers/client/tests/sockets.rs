@@ -366,23 +366,89 @@ async fn a_closed_port_is_a_failed_connection_and_says_nothing_of_the_url() {
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }
 
+/// A server that speaks no TLS at its URL with TLS.
+async fn without_tls() -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let base = format!("https://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            let mut rest = Vec::new();
+            let _ = socket.read_to_end(&mut rest).await;
+        }
+    });
+    base
+}
+
 #[tokio::test]
 async fn a_server_that_speaks_no_tls_is_a_tls_error() {
-    let (base, _) = {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let base = format!("https://{}/", listener.local_addr().unwrap());
-        let playing = tokio::spawn(async move {
-            while let Ok((mut socket, _)) = listener.accept().await {
-                let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
-                let mut rest = Vec::new();
-                let _ = socket.read_to_end(&mut rest).await;
-            }
-        });
-        (base, playing)
-    };
+    let base = without_tls().await;
     let error = client().send(configured(&base)).await.unwrap_err();
     assert!(
         matches!(error, FetchError::Tls(TlsFault::NotTls, _)),
         "{error:?}"
     );
+}
+
+/// Finds no name.
+#[derive(Debug)]
+struct NoNames;
+
+impl Resolve for NoNames {
+    fn resolve(&self, _: Name) -> Resolving {
+        Box::pin(async { Err("no such name".into()) })
+    }
+}
+
+// The wire of callbacks is another one than that of upstreams.
+#[tokio::test]
+async fn the_faults_of_a_callback_are_told_apart_as_those_of_an_upstream() {
+    let config = ClientConfig {
+        private_ok: true,
+        ..ClientConfig::for_callbacks()
+    };
+    let client = callback_via(&config, Arc::new(NoNames)).unwrap();
+    let push = async |url: &str| {
+        let post = http::Request::post(url).body("push".into()).unwrap();
+        client.send(post).await
+    };
+    let error = push("http://reader.example/c").await.unwrap_err();
+    assert!(matches!(error, FetchError::Resolve(..)), "{error:?}");
+    let (closed, _) = {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        (listener.local_addr().unwrap(), drop(listener))
+    };
+    let error = push(&format!("http://{closed}/c")).await.unwrap_err();
+    let is_refused = matches!(error, FetchError::Connect(ConnectFault::Refused, _));
+    assert!(is_refused, "{error:?}");
+    let (base, _) = origin(vec![vec![]]).await;
+    let error = push(&base).await.unwrap_err();
+    let is_cut = matches!(error, FetchError::Cut(CutFault::UnansweredInPlain, _));
+    assert!(is_cut, "{error:?}");
+    let (base, _) = origin(vec![b"no HTTP at all\r\n\r\n".to_vec()]).await;
+    let error = push(&base).await.unwrap_err();
+    assert!(matches!(error, FetchError::Protocol(..)), "{error:?}");
+    let error = push(&without_tls().await).await.unwrap_err();
+    assert!(matches!(error, FetchError::Tls(..)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_callback_gets_one_connection_the_credentials_of_its_url_and_its_path() {
+    let config = ClientConfig {
+        private_ok: true,
+        ..ClientConfig::for_callbacks()
+    };
+    let (base, heads) = origin(vec![answer("204 No Content", b"")]).await;
+    let url = base.replace("//", "//reader:a%20word@") + "/c?k=1";
+    let push = http::Request::post(url).body("push".into()).unwrap();
+    callback(&config).unwrap().send(push).await.unwrap();
+    let head = heads.await.unwrap().remove(0);
+    assert!(head.starts_with("POST /c?k=1 HTTP/1.1\r\n"), "{head}");
+    let head = head.to_ascii_lowercase();
+    assert!(
+        head.contains("authorization: basic cmvhzgvyomegd29yza=="),
+        "{head}"
+    );
+    assert!(head.contains("content-length: 4\r\n"), "{head}");
+    assert!(!head.contains('@'), "{head}");
 }
