@@ -90,6 +90,8 @@ impl Shared {
         }
     }
 
+    // On a database the node that works calls up all. A push is told from others by its position,
+    // and twice the same does no harm: here another node could be handed some of the numbers.
     /// Reads the rows of subscriptions, many at once, and starts their tasks.
     pub(super) async fn read_and_start(self: Arc<Self>, called_up: Vec<CalledUp>) {
         let mut called_up = called_up.into_iter();
