@@ -223,3 +223,27 @@ fn the_disk_is_full_while_pushes_are_taken() {
         ],
     );
 }
+
+#[test]
+fn a_feed_is_closed_to_its_readers_and_opened_again() {
+    let shown = |shown| What::Show { feed: 0, shown };
+    check(
+        &[feed(0), feed(1)],
+        &consumers(&[PUSHED, WAITING, PULLING, Way::Stream], None),
+        &[
+            (10 * MINUTE, shown(Shown::Nothing)),
+            (12 * MINUTE, What::Add { feed: 0, posts: 3 }),
+            (13 * MINUTE, What::Delete { feed: 0 }),
+            (
+                14 * MINUTE,
+                What::Crash {
+                    point: 2,
+                    down_secs: 5,
+                },
+            ),
+            (60 * MINUTE, shown(Shown::All)),
+            (80 * MINUTE, shown(Shown::Nothing)),
+            (81 * MINUTE, shown(Shown::Only(Category::Notes))),
+        ],
+    );
+}

@@ -46,6 +46,8 @@ pub(crate) struct Chain {
     lease_until_ms: u64,
     /// Position with which it was asked for, until that is confirmed.
     asked_from: Option<String>,
+    /// True where its pushes would begin elsewhere than where its consumer is: that asks again.
+    begins_elsewhere: bool,
     /// Cursors that everfeed may know to be acknowledged.
     acknowledged: BTreeSet<String>,
     /// The last of them, and the life of everfeed that heard it.
@@ -262,8 +264,11 @@ impl CallbackSide {
         }
         let secs: u64 = field("hub.lease_seconds").parse().unwrap_or_default();
         let until_ms = world.now_ms() + secs * SECOND;
+        // A subscription that ended unheard is no renewal, and begins at the head.
+        let begins_elsewhere = field("hub.cursor") != consumer.mirror.cursor;
         self.chain(no, |chain| {
             chain.lease_until_ms = until_ms;
+            chain.begins_elsewhere = begins_elsewhere;
             if let Some(from) = chain.asked_from.clone() {
                 chain.acknowledged.insert(from);
                 chain.last = None;
@@ -378,14 +383,15 @@ pub(crate) async fn keep_subscribed(world: &World, life: &Life, consumer: &Share
     };
     let side = life.callback_side();
     let now_ms = world.now_ms();
-    let until_ms = side.chain(no, |chain| chain.lease_until_ms);
+    let (until_ms, begins_elsewhere) =
+        side.chain(no, |chain| (chain.lease_until_ms, chain.begins_elsewhere));
     let is_quiet = world.state().is_quiet;
     let asks_secs = if is_quiet { 10 * 86_400 } else { asks_secs };
-    if until_ms > now_ms + asks_secs * SECOND / 4 {
+    if until_ms > now_ms + asks_secs * SECOND / 4 && !begins_elsewhere {
         return sleep(Duration::from_secs(if is_quiet { 300 } else { 30 })).await;
     }
     // A subscription that was lost with an older copy begins where its consumer is.
-    let may_be_lost = until_ms <= now_ms || may_lose_subscriptions(world);
+    let may_be_lost = until_ms <= now_ms || begins_elsewhere || may_lose_subscriptions(world);
     let since = may_be_lost.then(|| cursor.clone());
     let form = form(
         no,
