@@ -312,8 +312,8 @@ struct Shared {
 }
 
 impl Hub {
-    /// A hub at rest, whose tasks will be on the present runtime. [`Hub::start`] takes up the
-    /// subscriptions that are stored.
+    /// A hub at rest, whose tasks will be on the present runtime. Until [`Hub::start`] it takes
+    /// requests, and pushes nothing.
     pub fn new(parts: Parts) -> Self {
         let (config, callbacks) = (parts.config, parts.callbacks);
         let client = CallbackClient {
@@ -499,10 +499,13 @@ impl Drop for AtWork {
     }
 }
 
-/// True for a position that has everything up to a head: what a look at the items would find.
+/// True for a position that has everything up to a head: what a look at the items would find. Where
+/// there was never an item, the beginning has.
 fn has_all(progress: &Progress, head: Head) -> bool {
-    let position = progress.position().and_then(Toc::parse);
-    let at = position.and_then(|toc| toc.t.stamp());
+    let at = match progress.position() {
+        Some("") => Some(Stamp::ZERO),
+        position => position.and_then(Toc::parse).and_then(|toc| toc.t.stamp()),
+    };
     let knows_channel = progress
         .channel_t
         .is_none_or(|known| known >= head.metadata_t);

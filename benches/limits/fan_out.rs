@@ -85,6 +85,7 @@ pub(crate) async fn ask(report: &Report, sinks: &Handle) -> Result<()> {
         let (mut house, _) = House::new(1_000).await?;
         let before = resident_bytes()?;
         let hub = hub_of(&house, subscriptions)?;
+        hub.start(&[]).await?;
         let start = Instant::now();
         subscribe(&hub, &sink, subscriptions, hosts).await?;
         until(|| is_active(&hub, subscriptions)).await?;
@@ -151,6 +152,7 @@ async fn ask_troubled(report: &Report, sink: &Sink) -> Result<()> {
     sink.keeps.store(true, Ordering::Relaxed);
     let (mut house, _) = House::new(1_000).await?;
     let hub = hub_of(&house, subscriptions)?;
+    hub.start(&[]).await?;
     subscribe(&hub, sink, subscriptions, hosts).await?;
     until(|| is_active(&hub, subscriptions)).await?;
     let well = subscriptions - subscriptions / 5;
