@@ -29,6 +29,7 @@ mod check;
 pub mod clock;
 mod config_file;
 pub mod demo;
+mod edited_config;
 pub mod explain;
 mod feed_name;
 mod feeds;

@@ -395,7 +395,7 @@ fn is_html(name: &str) -> bool {
 }
 
 /// The title of a web page, shortened.
-fn title(text: &str) -> Option<String> {
+pub(crate) fn title(text: &str) -> Option<String> {
     let title = text_of_first(text, "title")?;
     Some(start(title.trim())).filter(|title| !title.is_empty())
 }

@@ -82,7 +82,7 @@ pub use cross_check::cross_check_count;
 pub use cut_out::{Uncuttable, without_entries};
 pub use detect::{Beginning, beginning, is_binary_part, is_feed};
 pub use digest::{DIGEST_VERSION, Digest};
-pub use discover::{feeds_of_page, links_of_page};
+pub use discover::{NamedFeed, links_of_page, named_feeds};
 pub use entry::{
     Attribute, Body, Category, Date, Element, Enclosure, Entry, Generator, IsPermaLink, Link, Node,
     PROXIED, Person, Source, Text, TextKind,

@@ -30,6 +30,19 @@ pub async fn fetch(
     ask_once(limits, contact_url, &feed).await
 }
 
+/// Asks once for a feed that the page at `page` names. At another origin than that of the page, only
+/// public addresses are allowed.
+pub async fn fetch_named(
+    limits: &ingest::Config,
+    contact_url: Option<Url>,
+    url: &Url,
+    page: &Url,
+) -> Result<Fetched, Failure> {
+    let feed = FeedSpec::new(FeedNo(0), "probe", url.clone());
+    let feed = feed.with(|feed| feed.public_hosts_only = url.origin() != page.origin());
+    ask_once(limits, contact_url, &feed).await
+}
+
 /// Asks once for the page at `url`, under the name by which readers know its site: the root
 /// `known_as`.
 pub async fn fetch_known_as(

@@ -127,7 +127,7 @@ impl Upstream {
     ) -> DocumentReply {
         let request = match self.request(feed, plan, state, subscribers) {
             Ok(request) => request,
-            Err(error) => return failed(&error),
+            Err(error) => return failed(feed, &error),
         };
         match self.client.send(request).await {
             Ok(response) => self.classify(response, feed, plan, state),
@@ -141,7 +141,7 @@ impl Upstream {
                     wait_secs: CROWDED_SECS,
                 }
             }
-            Err(error) => failed(&error),
+            Err(error) => failed(feed, &error),
         }
     }
 
@@ -201,9 +201,11 @@ impl Upstream {
                 .extensions_mut()
                 .insert(KnownAs::new(&feed.url, known_as));
         }
-        request
-            .extensions_mut()
-            .insert(Trusted::origin_of(&feed.url));
+        if !feed.public_hosts_only {
+            request
+                .extensions_mut()
+                .insert(Trusted::origin_of(&feed.url));
+        }
         if self.has_own_pace {
             request.extensions_mut().insert(OwnPace);
         }
@@ -363,11 +365,14 @@ pub fn whose(error: &FetchError) -> Whose {
     }
 }
 
-fn failed(error: &FetchError) -> DocumentReply {
+fn failed(feed: &FeedSpec, error: &FetchError) -> DocumentReply {
     // The call itself has logged the cause below it.
     tracing::debug!("No answer: {error}");
-    // The configured URL may be anywhere, so an address that is refused was a redirect's idea.
     let reason = match error {
+        FetchError::Refused(Refused::Address | Refused::Port(_)) if feed.public_hosts_only => {
+            format!("the address leads where we do not follow: {error}")
+        }
+        // The configured URL may be anywhere, so an address that is refused was a redirect's idea.
         FetchError::Refused(Refused::Address | Refused::Port(_)) => {
             format!("a redirect leads where we do not follow: {error}")
         }

@@ -17,7 +17,7 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Hints, Link, NotAFeed, Note, SlicedDocument, cross_check_count, feeds_of_page,
+    Digest, Hints, NamedFeed, NotAFeed, Note, SlicedDocument, cross_check_count, named_feeds,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice,
 };
@@ -69,7 +69,7 @@ impl Sliced {
         };
         let mut window = slice(&fetched.body, &hints).map_err(|error| match error {
             NotAFeed::Html { .. } => {
-                web_page(&error, feeds_of_page(&fetched.body, &hints), was_feed)
+                web_page(&error, &named_feeds(&fetched.body, &hints), was_feed)
             }
             _ => no_feed(&error),
         })?;
@@ -230,17 +230,19 @@ pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
 const NAMED_CHARS_MAX: usize = 300;
 
 /// The failure of a URL that answers with a web page: which feeds the page names is the remedy.
-fn web_page(why: &NotAFeed, feeds: Vec<Link>, was_feed: bool) -> Failure {
+fn web_page(why: &NotAFeed, feeds: &[NamedFeed], was_feed: bool) -> Failure {
     let cut = |text: &str| {
         text.chars()
             .filter(|c| !c.is_control())
             .take(NAMED_CHARS_MAX)
             .collect::<String>()
     };
-    let named = feeds.iter().map(|feed| match &feed.title {
-        Some(title) => format!("{} ({})", cut(&masked_secrets(&feed.href)), cut(title)),
-        None => cut(&masked_secrets(&feed.href)),
-    });
+    let named = feeds
+        .iter()
+        .map(|NamedFeed { link, .. }| match &link.title {
+            Some(title) => format!("{} ({})", cut(&masked_secrets(&link.href)), cut(title)),
+            None => cut(&masked_secrets(&link.href)),
+        });
     Failure::of(FaultKind::WebPage {
         reason: reason(why),
         feeds: named.collect(),
