@@ -81,6 +81,7 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
             start: start(visible),
         },
         Some(name) if is_html(name) => NotAFeed::Html { title: title(text) },
+        Some(name) if name.eq_ignore_ascii_case("opml") => NotAFeed::Opml,
         Some(name) if name.eq_ignore_ascii_case("redirect") => moved(text).map_or_else(
             || NotAFeed::OtherXml {
                 root: name.to_owned(),
@@ -638,12 +639,7 @@ mod tests {
                 start: "Not found".into(),
             }),
         );
-        check(
-            "<opml version='2.0'/>",
-            Err(NotAFeed::OtherXml {
-                root: "opml".into(),
-            }),
-        );
+        check("<opml version='2.0'/>", Err(NotAFeed::Opml));
         check(
             "<feed xmlns='urn:other'/>",
             Err(NotAFeed::OtherXml {

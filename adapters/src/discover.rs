@@ -7,7 +7,7 @@ use crate::{Hints, Link};
 
 mod named_feeds;
 
-pub use named_feeds::{NamedFeed, named_feeds};
+pub use named_feeds::{PageFeed, named_feeds};
 
 /// Length of the part of a page that is searched, bytes; heads are full of scripts.
 const PAGE_BYTES_MAX: usize = 512 * 1024;

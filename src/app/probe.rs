@@ -16,6 +16,7 @@ use url::Url;
 
 pub use super::site_feeds::USUAL_PATHS;
 pub use crate::ingest::{DocumentFormat, platform::Choice};
+pub use crate::layers::is_private_host;
 
 /// Asks once, for a feed or for whatever is there. `contact_url` is where the publisher finds out
 /// who asked; loopback and private addresses are allowed for `url` itself, as for a feed that is

@@ -2,7 +2,7 @@
 
 use super::{
     WithConfig,
-    edited_config::{AddedFeed, EditedConfig, before, known},
+    edited_config::{AddedFeed, EditedConfig, before, known, spelling},
     probe::{
         Trouble,
         blog::{Blog, address, look},
@@ -34,7 +34,7 @@ pub(super) fn run(options: &AddOptions) -> anyhow::Result<()> {
     let file = &options.with.config;
     let config = before(&options.with)?;
     let asked = address(&options.url)?;
-    if let Some(name) = known(config.as_ref(), &asked) {
+    if let Some(name) = known(config.as_ref()).get(&spelling(&asked)) {
         return Err(already(file, name).into());
     }
     let blog = look(&asked, config.as_ref())?;

@@ -1,10 +1,19 @@
 //! A configuration to which feeds and groups are added: its comments and its order stay, and it is
 //! written whole or not at all. Not which feeds those are.
 
-use super::{WithConfig, check, config_file::replace, feed_name::names, probe::Trouble};
+use super::{
+    WithConfig, check,
+    config_file::replace,
+    feed_name::{FIRST_NUMBER, label, names_from},
+    probe::Trouble,
+};
 use crate::config::{self, Config};
 use anyhow::Context as _;
-use std::{collections::BTreeSet, fs::File, path::Path};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs::File,
+    path::Path,
+};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 use url::Url;
 
@@ -16,6 +25,11 @@ pub(super) struct EditedConfig<'w> {
     pub(super) config: Option<Config>,
     /// Names that a new feed or group cannot have.
     taken: BTreeSet<String>,
+    /// The last number behind a label in a name that was taken, by label: a list may have thousands of
+    /// feeds of one host.
+    numbers: HashMap<String, u64>,
+    /// Names of its feeds, by what is the same in all spellings of their addresses.
+    known: HashMap<String, String>,
 }
 
 /// A feed that is added.
@@ -49,8 +63,10 @@ impl<'w> EditedConfig<'w> {
         Ok(Self {
             with,
             _alone: alone,
+            known: known(config.as_ref()),
             config,
             taken,
+            numbers: HashMap::new(),
         })
     }
 
@@ -68,7 +84,15 @@ impl<'w> EditedConfig<'w> {
 
     /// Takes a free name for a feed.
     pub(super) fn free_name(&mut self, url: &Url, title: Option<&str>) -> String {
-        self.first_free(names(url, title))
+        let label = label(url);
+        let number = self.numbers.get(&label).copied();
+        let name = self.first_free(names_from(url, title, number.unwrap_or(FIRST_NUMBER)));
+        let number = name.strip_prefix(&label);
+        let number = number.and_then(|rest| rest.strip_prefix('-')?.parse().ok());
+        if let Some(number) = number {
+            self.numbers.insert(label, number);
+        }
+        name
     }
 
     /// Takes the first name that is free.
@@ -79,7 +103,7 @@ impl<'w> EditedConfig<'w> {
 
     /// The name under which the configuration has the feed at a URL.
     pub(super) fn name_of(&self, url: &Url) -> Option<&str> {
-        known(self.config.as_ref(), url)
+        self.known.get(&spelling(url)).map(String::as_str)
     }
 
     /// Writes the configuration with these feeds and groups behind the others.
@@ -160,16 +184,18 @@ pub(super) fn before(with: &WithConfig) -> anyhow::Result<Option<Config>> {
     Ok(Some(with.load()?))
 }
 
-/// The name under which a configuration has the feed at a URL.
-pub(super) fn known<'c>(config: Option<&'c Config>, url: &Url) -> Option<&'c str> {
-    let wanted = spelling(url);
-    let mut feeds = config.iter().flat_map(|config| &config.feed);
-    let known = feeds.find(|feed| {
+/// Names of the feeds of a configuration, by what is the same in all spellings of their addresses.
+pub(super) fn known(config: Option<&Config>) -> HashMap<String, String> {
+    let mut known = HashMap::new();
+    for feed in config.iter().flat_map(|config| &config.feed) {
         let aliases = feed.aliases.iter();
-        let mut urls = aliases.chain([&feed.url, feed.known_as()]);
-        urls.any(|known| spelling(known) == wanted)
-    });
-    known.map(|feed| feed.name.as_str())
+        for url in aliases.chain([&feed.url, feed.known_as()]) {
+            known
+                .entry(spelling(url))
+                .or_insert_with(|| feed.name.clone());
+        }
+    }
+    known
 }
 
 // Decides: Are two addresses one feed?

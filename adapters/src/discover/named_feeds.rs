@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 /// A feed that a web page names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedFeed {
+pub struct PageFeed {
     /// The link to it, resolved.
     pub link: Link,
     /// True if its address or its title says that it has comments, not posts.
@@ -61,19 +61,19 @@ const TITLE_STEMS: [&str; 17] = [
 /// assert_eq!(feeds[0].link.href, "http://example.org/feed/");
 /// assert!(feeds[1].is_of_comments);
 /// ```
-pub fn named_feeds(bytes: &[u8], hints: &Hints<'_>) -> Vec<NamedFeed> {
+pub fn named_feeds(bytes: &[u8], hints: &Hints<'_>) -> Vec<PageFeed> {
     let page = decoded(bytes, hints);
     let title = detect::title(&page.text).unwrap_or_default();
     let own = hints.base_url.map(without_fragment).unwrap_or_default();
-    let known = Known {
+    let known = PageWords {
         title: words(&title).collect(),
         address: words(path_of(own)).collect(),
     };
     let mut met = HashSet::from([own.to_owned()]);
-    let mut feeds: Vec<NamedFeed> = feeds_of_page(&page.text, hints.base_url)
+    let mut feeds: Vec<PageFeed> = feeds_of_page(&page.text, hints.base_url)
         .into_iter()
         .filter(|link| met.insert(without_fragment(&link.href).to_owned()))
-        .map(|link| NamedFeed {
+        .map(|link| PageFeed {
             is_of_comments: known.tells_of_comments(&link),
             link,
         })
@@ -85,12 +85,12 @@ pub fn named_feeds(bytes: &[u8], hints: &Hints<'_>) -> Vec<NamedFeed> {
 
 /// Words that say nothing about a feed of a page, because the page has them, too: those of a blog
 /// that is called "No comment".
-struct Known {
+struct PageWords {
     title: HashSet<String>,
     address: HashSet<String>,
 }
 
-impl Known {
+impl PageWords {
     fn tells_of_comments(&self, link: &Link) -> bool {
         let mut address = words(path_of(&link.href)).filter(|word| !self.address.contains(word));
         if address.any(|word| ADDRESS_WORDS.contains(&word.as_str())) {

@@ -86,7 +86,7 @@ impl Given {
         let named = named.collect::<Vec<_>>().join(", ");
         let fault = if !named.is_empty() {
             format!("; ask for one of the feeds that it names: {named}")
-        } else if self.is_fetched {
+        } else if self.is_fetched && *error != NotAFeed::Opml {
             let kind = self.content_type.as_ref().map(|kind| format!(" as {kind}"));
             let kind = kind.unwrap_or_default();
             format!("; the fault is the publisher's, who answered with it{kind}")

@@ -17,7 +17,7 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Hints, NamedFeed, NotAFeed, Note, SlicedDocument, cross_check_count, named_feeds,
+    Digest, Hints, NotAFeed, Note, PageFeed, SlicedDocument, cross_check_count, named_feeds,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice,
 };
@@ -230,19 +230,17 @@ pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
 const NAMED_CHARS_MAX: usize = 300;
 
 /// The failure of a URL that answers with a web page: which feeds the page names is the remedy.
-fn web_page(why: &NotAFeed, feeds: &[NamedFeed], was_feed: bool) -> Failure {
+fn web_page(why: &NotAFeed, feeds: &[PageFeed], was_feed: bool) -> Failure {
     let cut = |text: &str| {
         text.chars()
             .filter(|c| !c.is_control())
             .take(NAMED_CHARS_MAX)
             .collect::<String>()
     };
-    let named = feeds
-        .iter()
-        .map(|NamedFeed { link, .. }| match &link.title {
-            Some(title) => format!("{} ({})", cut(&masked_secrets(&link.href)), cut(title)),
-            None => cut(&masked_secrets(&link.href)),
-        });
+    let named = feeds.iter().map(|PageFeed { link, .. }| match &link.title {
+        Some(title) => format!("{} ({})", cut(&masked_secrets(&link.href)), cut(title)),
+        None => cut(&masked_secrets(&link.href)),
+    });
     Failure::of(FaultKind::WebPage {
         reason: reason(why),
         feeds: named.collect(),
@@ -254,7 +252,7 @@ fn no_feed(why: &NotAFeed) -> Failure {
     let kind = match why {
         NotAFeed::Empty => BodyKind::Empty,
         NotAFeed::Json { .. } => BodyKind::Json,
-        NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } => BodyKind::Xml,
+        NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } | NotAFeed::Opml => BodyKind::Xml,
         _ => BodyKind::Other,
     };
     Failure::of(FaultKind::NotAFeed {
