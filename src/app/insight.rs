@@ -314,10 +314,12 @@ impl Overview {
                 .poller
                 .wait(feed.no)
                 .map(|wait| wait_status(wait, &self.reloader.status().loaded_at)),
+            named_by_page: poll.named_address().map(|url| public_text(url)),
             moved_to: poll
                 .health
                 .moved
                 .as_ref()
+                .filter(|_| poll.named.is_none())
                 .map(|moved| public_text(&moved.url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),

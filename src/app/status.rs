@@ -173,6 +173,9 @@ pub struct FeedStatus {
     /// The reason for which it is not polled before that; `None` for a feed that is polled at its
     /// usual times.
     pub waits: Option<WaitStatus>,
+    /// The address of the feed that is polled in the place of the page at its `url`, without its query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named_by_page: Option<String>,
     /// The address to which the publisher redirects for good, without its query.
     pub moved_to: Option<String>,
     /// Polls that failed in a row.

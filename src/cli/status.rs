@@ -328,6 +328,12 @@ fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
             "too many posts are missing at once, since {since}. everfeed deletes none until it knows more"
         ));
     }
+    if let Some(url) = &feed.named_by_page {
+        found.push(format!(
+            "its url is a web page; polled is the feed that the page names: {}",
+            tame(url)
+        ));
+    }
     if let Some(to) = &feed.moved_to {
         found.push(format!(
             "redirects for good to {}. Give this URL as its url in the configuration",

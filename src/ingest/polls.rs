@@ -25,6 +25,8 @@ mod import_gate;
 
 mod legacy;
 
+mod page_feed;
+
 mod poll_end;
 
 mod recognition;
@@ -147,6 +149,7 @@ impl<'a> Poll<'a> {
             let reply = upstream
                 .fetch(self.feed, &plan, self.state, subscribers)
                 .await;
+            let reply = self.or_named_feed(upstream, subscribers, reply).await;
             if !plan.conditional || !self.is_deletion(&reply) {
                 return reply;
             }
@@ -199,9 +202,18 @@ impl<'a> Poll<'a> {
         if state.health.failures > 0 && polled.state.health.failures == 0 {
             info!(feed.name = %feed.name, failures = state.health.failures, "`{}` answers well again", feed.name);
         }
+        if let Some(named) = polled
+            .state
+            .named_address()
+            .filter(|named| state.named_address() != Some(named))
+        {
+            let to = public_text(named);
+            info!(feed.name = %feed.name, "The url of `{}` is a web page; the feed that it names is polled: {to}", feed.name);
+        }
         let redirect =
             |state: &PollState| state.health.moved.as_ref().map(|moved| moved.url.clone());
-        if let Some(to) = redirect(&polled.state).filter(|to| redirect(state).as_ref() != Some(to))
+        if let Some(to) = redirect(&polled.state)
+            .filter(|to| redirect(state).as_ref() != Some(to) && polled.state.named.is_none())
         {
             let to = public_text(&to);
             warn!(feed.name = %feed.name, "`{}` redirects for good to {to}; give that as its url in the configuration", feed.name);

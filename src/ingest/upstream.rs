@@ -9,7 +9,8 @@ use crate::{
     feed::{
         absence::Coverage,
         schedule::{
-            self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose,
+            self, Answer, AskedAddress, Failure, FaultKind, NoAnswerCause, Plan, PollState,
+            ValidatorPair, Whose,
         },
     },
     layers::{
@@ -162,9 +163,8 @@ impl Upstream {
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
         // Pages of archives and of posts may be at addresses before which we stand: these are
         // passed on to the old server.
-        if url == feed.bare_url()
-            && let Some(mark) = &self.mark
-        {
+        let is_poll = url == feed.bare_url() || plan.address == AskedAddress::NamedByPage;
+        if is_poll && let Some(mark) = &self.mark {
             mark.put_on(headers);
         }
         if plan.conditional
@@ -239,6 +239,7 @@ impl Upstream {
         let base_url = landing.map_or(plan.url.clone(), |landing| landing.url.to_string());
         let answer = Answer {
             asked: plan.url.clone(),
+            address: plan.address,
             conditional: parts
                 .extensions
                 .get::<Asked>()

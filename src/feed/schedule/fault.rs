@@ -198,6 +198,18 @@ impl FaultKind {
         }
     }
 
+    /// True if the address that was asked has no feed, or none any more.
+    pub fn says_no_feed(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused {
+                status: 404 | 410,
+                ..
+            } | Self::NotAFeed { .. }
+                | Self::WebPage { .. }
+        )
+    }
+
     /// The HTTP status, if an answer came.
     pub fn status(&self) -> Option<u16> {
         match self {

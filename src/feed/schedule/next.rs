@@ -1,8 +1,8 @@
 //! From what a poll brought to what is remembered of it and when the next one is due.
 
 use super::{
-    FaultKind, FaultNote, GONE_SECS, PermanentMove, Policy, PollState, QUOTA_SECS, Repeat,
-    UrlConsent, ValidatorPair, Whose, calendar, interval, retry_after_secs,
+    AskedAddress, FaultKind, FaultNote, GONE_SECS, NamedFeed, PermanentMove, Policy, PollState,
+    QUOTA_SECS, Repeat, UrlConsent, ValidatorPair, Whose, calendar, interval, retry_after_secs,
 };
 use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
@@ -29,6 +29,8 @@ pub enum PollOutcome<'a> {
 pub struct Answer {
     /// The URL asked first.
     pub asked: String,
+    /// Which address of the feed that is.
+    pub address: AskedAddress,
     /// True when validators were sent.
     pub conditional: bool,
     /// Its validators. `None` keeps those that are known.
@@ -153,6 +155,7 @@ impl PollState {
         let held = self.health.moved.take();
         self.health.moved =
             PermanentMove::after(held, answer.moved_to.as_deref(), &answer.asked, now);
+        self.named = NamedFeed::after(self.named.take(), answer.address, &answer.asked, now);
         self.health.good_at = Some(now);
         self.health.failures = 0;
         self.health.fault = None;
@@ -222,6 +225,13 @@ impl PollState {
         if failure.whose() == Whose::Upstream && !throttled {
             // A move that has come to nothing is undone: the next poll asks the configured URL.
             self.health.moved.take_if(|moved| moved.is_believed(now));
+        }
+        if let Some(named) = &mut self.named
+            && failure.kind.says_no_feed()
+        {
+            // The next poll asks the page, which may name another address now.
+            named.is_lost = true;
+            self.health.moved = None;
         }
         let named_secs = failure
             .status()

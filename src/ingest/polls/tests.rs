@@ -29,6 +29,8 @@ mod guard;
 
 mod heads;
 
+mod page_feed;
+
 const URL: &str = "http://blog.example/rss";
 const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
 

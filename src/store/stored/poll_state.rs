@@ -5,8 +5,8 @@ use super::{
     table::{stored_enums, stored_structs},
 };
 use crate::feed::schedule::{
-    BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NoAnswerCause, PermanentMove, PollState,
-    Repeat, Timetable, UrlChange, UrlConsent, ValidatorPair, Whose,
+    BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NamedFeed, NoAnswerCause, PermanentMove,
+    PollState, Repeat, Timetable, UrlChange, UrlConsent, ValidatorPair, Whose,
 };
 use everfeed_adapters::platforms::{Detected, Weight};
 
@@ -15,7 +15,8 @@ impl StoredKind for PollState {
 }
 
 stored_structs! {
-    PollState { url, validators, timetable, health, document, url_change }
+    PollState { url, validators, timetable, health, document, url_change, named }
+    NamedFeed { url, since, is_lost }
     UrlChange { from, consent }
     ValidatorPair { etag, last_modified, url }
     Timetable {

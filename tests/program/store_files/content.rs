@@ -309,6 +309,7 @@ fn poll() -> PollState {
             }),
         },
         url_change: None,
+        named: None,
     }
 }
 
