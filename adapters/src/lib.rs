@@ -89,6 +89,7 @@ pub use entry::{
     PROXIED, Person, Source, Text, TextKind,
 };
 pub use extensions::georss::{Location, Shape};
+pub use extensions::moved::moved_to;
 pub use format::Format;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
 pub use key::{Deletion, Key};

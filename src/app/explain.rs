@@ -657,6 +657,16 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
             ),
         };
     }
+    if let Some(announced) = &poll.health.announced {
+        let (to, since) = (public_text(&announced.url), announced.since.rfc3339());
+        let then = match announced.is_taken {
+            true => "it is polled there",
+            false => "after 7 days it is polled there",
+        };
+        why += &format!(
+            "; its documents have been saying since {since} that it has moved to {to}: {then}"
+        );
+    }
     if let Some(moved) = &poll.health.moved {
         let to = public_text(&moved.url);
         why += &format!(

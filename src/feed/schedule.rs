@@ -3,6 +3,7 @@
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, platforms::Detected};
 
+mod announced_move;
 mod calendar;
 mod fault;
 mod interval;
@@ -12,6 +13,7 @@ mod next;
 mod permanent_move;
 mod retry_after;
 
+pub use announced_move::AnnouncedMove;
 pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, Whose};
 pub use interval::FLOOR_SECS;
 pub use named_feed::{AskedAddress, NamedFeed};
@@ -110,6 +112,8 @@ pub struct Health {
     pub gone_at: Option<Stamp>,
     /// Permanent redirects, and since when they agree.
     pub moved: Option<PermanentMove>,
+    /// The move that its documents announce.
+    pub announced: Option<AnnouncedMove>,
 }
 
 /// Facts of the last good document.
@@ -351,10 +355,13 @@ impl PollState {
             .moved
             .as_ref()
             .filter(|moved| conditional && moved.is_believed(now));
-        let (url, address) = match (moved, self.named_address()) {
-            (Some(moved), _) => (&moved.url, AskedAddress::Moved),
-            (None, Some(named)) => (named, AskedAddress::NamedByPage),
-            (None, None) => (&self.url, AskedAddress::Configured),
+        let announced = self.health.announced.as_ref();
+        let announced = announced.filter(|announced| announced.is_believed(now));
+        let (url, address) = match (moved, announced, self.named_address()) {
+            (Some(moved), ..) => (&moved.url, AskedAddress::Moved),
+            (_, Some(announced), _) => (&announced.url, AskedAddress::Announced),
+            (_, _, Some(named)) => (named, AskedAddress::NamedByPage),
+            _ => (&self.url, AskedAddress::Configured),
         };
         Plan {
             url: url.clone(),

@@ -218,11 +218,31 @@ impl<'a> Poll<'a> {
             let to = public_text(&to);
             warn!(feed.name = %feed.name, "`{}` redirects for good to {to}; give that as its url in the configuration", feed.name);
         }
+        self.tell_announced(&polled.state);
         self.context
             .metrics
             .poll(outcome(&polled), self.started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.timetable.next_at.rfc3339(), "Polled `{}`", feed.name);
         polled
+    }
+
+    /// Tells of a move that documents announce: once when they begin, and once when it is followed.
+    fn tell_announced(&self, now: &PollState) {
+        let Some(announced) = &now.health.announced else {
+            return;
+        };
+        let (name, to) = (&self.feed.name, public_text(&announced.url));
+        let before = self.state.health.announced.as_ref();
+        let before = before.filter(|before| before.url == announced.url);
+        match (before, announced.is_taken) {
+            (Some(before), is_taken) if before.is_taken == is_taken => {}
+            (_, true) => {
+                warn!(feed.name = %name, "`{name}` is polled at {to} from now on: its documents have said for days that it has moved. Give that as its url in the configuration")
+            }
+            (_, false) => {
+                warn!(feed.name = %name, "The document of `{name}` says that the feed has moved to {to}. If it goes on to say so, the feed is polled there in 7 days")
+            }
+        }
     }
 
     /// Takes in that a poll failed, as a record of it says. The log tells nothing of it: it happened

@@ -163,7 +163,7 @@ impl Upstream {
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
         // Pages of archives and of posts may be at addresses before which we stand: these are
         // passed on to the old server.
-        let is_poll = url == feed.bare_url() || plan.address == AskedAddress::NamedByPage;
+        let is_poll = url == feed.bare_url() || plan.address != AskedAddress::Configured;
         if is_poll && let Some(mark) = &self.mark {
             mark.put_on(headers);
         }

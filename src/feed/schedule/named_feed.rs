@@ -22,6 +22,8 @@ pub enum AskedAddress {
     Configured,
     /// The one to which the feed has moved.
     Moved,
+    /// The one to which its documents say that it has moved.
+    Announced,
     /// The one that the configured page names.
     NamedByPage,
 }
@@ -38,7 +40,7 @@ impl NamedFeed {
         match address {
             // The configured address is that of a feed itself.
             AskedAddress::Configured => None,
-            AskedAddress::Moved => held,
+            AskedAddress::Moved | AskedAddress::Announced => held,
             AskedAddress::NamedByPage => {
                 let held = held.filter(|held| held.url == asked && !held.is_lost);
                 held.or_else(|| {

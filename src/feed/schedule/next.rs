@@ -1,8 +1,9 @@
 //! From what a poll brought to what is remembered of it and when the next one is due.
 
 use super::{
-    AskedAddress, FaultKind, FaultNote, GONE_SECS, NamedFeed, PermanentMove, Policy, PollState,
-    QUOTA_SECS, Repeat, UrlConsent, ValidatorPair, Whose, calendar, interval, retry_after_secs,
+    AnnouncedMove, AskedAddress, FaultKind, FaultNote, GONE_SECS, NamedFeed, PermanentMove, Policy,
+    PollState, QUOTA_SECS, Repeat, UrlConsent, ValidatorPair, Whose, calendar, interval,
+    retry_after_secs,
 };
 use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
@@ -62,6 +63,8 @@ pub struct PolledDocument<'a> {
     pub platform: Option<Detected>,
     /// Since when every document has been cut short or empty; `None` for one that is not.
     pub broken_since: Option<Stamp>,
+    /// The address to which it says that the feed has moved.
+    pub announces: Option<String>,
 }
 
 /// Failure of a poll.
@@ -125,11 +128,17 @@ pub fn next(
             next.document.repeat = Repeat::Unchanged;
             next.document.changed_running = 0;
             next.learn(answer, now);
+            next.arrive_where_announced(answer.address);
             next.due_after_success(answer, policy, now, jitter);
         }
         PollOutcome::Document(answer, document) => {
             next.arrive(document, now);
             next.learn(answer, now);
+            if !next.arrive_where_announced(answer.address) {
+                let held = next.health.announced.take();
+                let to = document.announces.as_deref();
+                next.health.announced = AnnouncedMove::after(held, to, now);
+            }
             next.due_after_success(answer, policy, now, jitter);
         }
         PollOutcome::Failed(failure) => next.fail(failure, policy, now, jitter),
@@ -160,6 +169,19 @@ impl PollState {
         self.health.failures = 0;
         self.health.fault = None;
         self.health.gone_at = None;
+    }
+
+    /// Notes that the feed was read where its documents announced it, and returns true, if that was
+    /// the address.
+    // Limit: what that address announces in its turn counts once it is configured.
+    fn arrive_where_announced(&mut self, address: AskedAddress) -> bool {
+        if address != AskedAddress::Announced {
+            return false;
+        }
+        if let Some(announced) = &mut self.health.announced {
+            announced.is_taken = true;
+        }
+        true
     }
 
     fn arrive(&mut self, document: &PolledDocument<'_>, now: Stamp) {
@@ -225,6 +247,14 @@ impl PollState {
         if failure.whose() == Whose::Upstream && !throttled {
             // A move that has come to nothing is undone: the next poll asks the configured URL.
             self.health.moved.take_if(|moved| moved.is_believed(now));
+        }
+        self.health.announced.take_if(|announced| {
+            announced.is_believed(now) && announced.is_undone_by(&failure.kind)
+        });
+        if let FaultKind::SaysMoved { to } = &failure.kind {
+            // The document of a `redirect` is no feed, and says so as long as it is there.
+            let held = self.health.announced.take();
+            self.health.announced = AnnouncedMove::after(held, Some(to), now);
         }
         if let Some(named) = &mut self.named
             && failure.kind.says_no_feed()

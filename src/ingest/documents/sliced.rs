@@ -17,11 +17,13 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Hints, NotAFeed, Note, PageFeed, SlicedDocument, cross_check_count, named_feeds,
+    Digest, Hints, NotAFeed, Note, PageFeed, SlicedDocument, cross_check_count, moved_to,
+    named_feeds,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice,
 };
 use std::sync::Arc;
+use url::Url;
 
 /// A document cut into entries.
 pub(in crate::ingest) struct Sliced {
@@ -68,6 +70,7 @@ impl Sliced {
             read_at_us: i64::try_from(read_at.micros()).ok(),
         };
         let mut window = slice(&fetched.body, &hints).map_err(|error| match error {
+            NotAFeed::Moved { to } => Failure::of(FaultKind::SaysMoved { to }),
             NotAFeed::Html { .. } => {
                 web_page(&error, &named_feeds(&fetched.body, &hints), was_feed)
             }
@@ -154,6 +157,13 @@ impl Sliced {
         self.profile
             .as_deref()
             .is_some_and(platform::hides_deletions)
+    }
+
+    /// The address to which it says that the feed has moved, if anybody can be asked there.
+    pub(in crate::ingest) fn announces(&self, asked: &str) -> Option<String> {
+        let to = moved_to(&self.window.metadata, Some(asked))?;
+        let url = Url::parse(&to).ok()?;
+        matches!(url.scheme(), "http" | "https").then(|| url.into())
     }
 
     /// True when it holds neither entries nor deletions.

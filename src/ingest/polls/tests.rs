@@ -23,6 +23,8 @@ use url::Url;
 
 mod absence;
 
+mod announced;
+
 mod changed_url;
 
 mod guard;
