@@ -1,6 +1,7 @@
 //! A feed whose documents say that it has moved: when the new address is asked, and when not.
 
 use super::*;
+use crate::ingest::LegacyPlace;
 
 const NEW_URL: &str = "http://new.example/feed";
 const DAY: u64 = 86_400;
@@ -115,6 +116,22 @@ async fn a_document_never_leads_a_feed_to_a_private_address() {
             .announced
             .is_none_or(|announced| !announced.is_taken)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_of_a_site_or_one_that_announces_its_own_public_address_stays() {
+    for (old, is_of_site) in [(LEAVING, true), (REDIRECT, true), (LEAVING, false)] {
+        let house = house_of(old, || ok(TWO));
+        let feed = house.feed("blog", URL, 1, 5).await;
+        let public = Url::parse(NEW_URL).unwrap();
+        let feed = feed.with(|feed| match is_of_site {
+            true => feed.legacy = Some(LegacyPlace::at(public).into()),
+            false => feed.aliases = vec![public],
+        });
+        let (hosts, state) = hosts(&house, &feed, 10).await;
+        assert!(hosts.iter().all(|host| host == "blog.example"), "{hosts:?}");
+        assert_eq!(state.health.announced, None);
+    }
 }
 
 #[tokio::test(start_paused = true)]

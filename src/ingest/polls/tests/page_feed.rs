@@ -1,7 +1,10 @@
 //! A web page that is configured in the place of a feed: the feed that it names is polled.
 
 use super::*;
-use crate::{feed::schedule::NamedFeed, ingest::testing::Seen};
+use crate::{
+    feed::schedule::NamedFeed,
+    ingest::{LegacyPlace, testing::Seen},
+};
 
 const PAGE_URL: &str = "http://blog.example/";
 
@@ -117,6 +120,17 @@ async fn a_page_without_a_feed_of_posts_is_an_error_that_names_what_it_has() {
         assert_eq!(paths(&house).len(), requests, "{words}");
         assert_eq!(polled.state.named, None);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_at_the_address_of_a_feed_of_a_site_is_an_error() {
+    let house = in_turn(&[|| ok(PAGE)]);
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let place = LegacyPlace::at(Url::parse("http://public.example/rss").unwrap());
+    let feed = feed.with(|feed| feed.legacy = Some(place.into()));
+    let states = polls(&house, &feed, 1).await;
+    assert!(states[0].health.fault.is_some());
+    assert_eq!((paths(&house).len(), &states[0].named), (1, &None));
 }
 
 #[tokio::test(start_paused = true)]
