@@ -69,6 +69,8 @@ mod registry_desk;
 
 mod site_feeds;
 
+pub mod source_list;
+
 pub mod subscribers;
 mod supervisor;
 

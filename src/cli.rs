@@ -29,11 +29,14 @@ mod check;
 pub mod clock;
 mod config_file;
 pub mod demo;
+mod edited_config;
 pub mod explain;
+mod export;
 mod feed_name;
 mod feeds;
 mod forget;
 mod health;
+mod import;
 mod init;
 mod moments;
 mod output;
@@ -68,6 +71,11 @@ enum Command {
     Init(init::InitOptions),
     /// Add a feed to a configuration. Its comments and its order stay.
     Add(add::AddOptions),
+    /// Add the feeds of an OPML list to a configuration, with groups for its folders. What is there
+    /// already stays as it is.
+    Import(import::ImportOptions),
+    /// Print the feeds of a configuration as OPML, by their groups, without credentials.
+    Export(WithConfig),
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
     Serve(ServeOptions),
     /// Check a configuration: what it means, what is risky in it, and who may read which feed. It
@@ -287,6 +295,14 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Add(options) => {
             telemetry::log(form, "error");
             add::run(&options)
+        }
+        Command::Import(options) => {
+            telemetry::log(form, "error");
+            import::run(&options)
+        }
+        Command::Export(with) => {
+            telemetry::log(form, "error");
+            export::run(&with)
         }
         Command::Ping(options) => {
             telemetry::log(form, "error");

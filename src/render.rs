@@ -23,6 +23,8 @@ pub mod legacy;
 
 pub mod list;
 
+pub mod source_list;
+
 pub mod openapi;
 
 pub mod html;

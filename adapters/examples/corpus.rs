@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(lines[0]["ok"], false);
         assert_eq!(
             lines[0]["error"],
-            "the document is XML, but its root element `opml` is that of no feed"
+            "the document is OPML, a list of feeds and no feed; `everfeed import FILE` adds the feeds that it names"
         );
         assert_eq!(
             (&lines[1]["version"], &lines[1]["encoding"]),

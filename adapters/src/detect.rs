@@ -81,6 +81,7 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
             start: start(visible),
         },
         Some(name) if is_html(name) => NotAFeed::Html { title: title(text) },
+        Some(name) if name.eq_ignore_ascii_case("opml") => NotAFeed::Opml,
         Some(name) if name.eq_ignore_ascii_case("redirect") => moved(text).map_or_else(
             || NotAFeed::OtherXml {
                 root: name.to_owned(),
@@ -395,7 +396,7 @@ fn is_html(name: &str) -> bool {
 }
 
 /// The title of a web page, shortened.
-fn title(text: &str) -> Option<String> {
+pub(crate) fn title(text: &str) -> Option<String> {
     let title = text_of_first(text, "title")?;
     Some(start(title.trim())).filter(|title| !title.is_empty())
 }
@@ -638,12 +639,7 @@ mod tests {
                 start: "Not found".into(),
             }),
         );
-        check(
-            "<opml version='2.0'/>",
-            Err(NotAFeed::OtherXml {
-                root: "opml".into(),
-            }),
-        );
+        check("<opml version='2.0'/>", Err(NotAFeed::Opml));
         check(
             "<feed xmlns='urn:other'/>",
             Err(NotAFeed::OtherXml {

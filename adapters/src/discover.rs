@@ -5,6 +5,10 @@ use crate::text::markup::tokens::attributes;
 use crate::text::{encoding, present, uri};
 use crate::{Hints, Link};
 
+mod named_feeds;
+
+pub use named_feeds::{PageFeed, named_feeds};
+
 /// Length of the part of a page that is searched, bytes; heads are full of scripts.
 const PAGE_BYTES_MAX: usize = 512 * 1024;
 
@@ -27,22 +31,10 @@ const TYPES: [&str; 6] = [
 
 /// The feeds that a web page names by `<link rel="alternate" type="…">` or `rel="feed"`, resolved,
 /// in its own order.
-///
-/// ```
-/// use everfeed_adapters::{Hints, feeds_of_page};
-///
-/// let page = br#"<!DOCTYPE html><title>Old blog</title>
-///     <LINK rel="alternate" type="application/rss+xml" title="Posts" href="/feed/">"#;
-/// let base_url = Some("http://example.org/blog/");
-/// let feeds = feeds_of_page(page, &Hints { base_url, ..Hints::default() });
-/// assert_eq!(feeds[0].href, "http://example.org/feed/");
-/// assert_eq!(feeds[0].title.as_deref(), Some("Posts"));
-/// ```
-pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
-    let page = decoded(bytes, hints);
-    let mut base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+fn feeds_of_page(page: &str, base_url: Option<&str>) -> Vec<Link> {
+    let mut base = base_url.and_then(|url| url::Url::parse(url).ok());
     let mut feeds = Vec::new();
-    for (name, tag) in tags(&page.text) {
+    for (name, tag) in tags(page) {
         if name.eq_ignore_ascii_case("base") {
             base = base_of(tag, base);
         } else if name.eq_ignore_ascii_case("link")
@@ -226,9 +218,9 @@ mod tests {
             base_url: Some("http://e.org/a/b.html"),
             ..Hints::default()
         };
-        let found: Vec<_> = feeds_of_page(page.as_bytes(), &hints)
+        let found: Vec<_> = named_feeds(page.as_bytes(), &hints)
             .into_iter()
-            .map(|link| link.href)
+            .map(|feed| feed.link.href)
             .collect();
         assert_eq!(found, expect, "{page}");
     }
@@ -276,7 +268,7 @@ mod tests {
                 ..Hints::default()
             };
             assert_eq!(
-                feeds_of_page(&page, &hints)[0].href,
+                named_feeds(&page, &hints)[0].link.href,
                 expect,
                 "{content_type:?} {meta}"
             );
@@ -342,7 +334,7 @@ mod tests {
             .map(|n| format!("<link rel=feed href={n}>"))
             .collect::<String>();
         assert_eq!(
-            feeds_of_page(page.as_bytes(), &Hints::default()).len(),
+            named_feeds(page.as_bytes(), &Hints::default()).len(),
             FEEDS_MAX
         );
         // Hours, if each tag were looked at to the end of the page.

@@ -75,6 +75,7 @@ mod cross_check;
 mod cut_out;
 mod discover;
 mod neutral;
+mod opml;
 mod permalink;
 pub mod platforms;
 
@@ -82,12 +83,13 @@ pub use cross_check::cross_check_count;
 pub use cut_out::{Uncuttable, without_entries};
 pub use detect::{Beginning, beginning, is_binary_part, is_feed};
 pub use digest::{DIGEST_VERSION, Digest};
-pub use discover::{feeds_of_page, links_of_page};
+pub use discover::{PageFeed, links_of_page, named_feeds};
 pub use entry::{
     Attribute, Body, Category, Date, Element, Enclosure, Entry, Generator, IsPermaLink, Link, Node,
     PROXIED, Person, Source, Text, TextKind,
 };
 pub use extensions::georss::{Location, Shape};
+pub use extensions::moved::moved_to;
 pub use format::Format;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
 pub use key::{Deletion, Key};
@@ -95,6 +97,9 @@ pub use metadata::{Cloud, History, Image, Metadata, Paging, Rhythm};
 pub use neutral::{neutral, neutral_line};
 pub use not_a_feed::NotAFeed;
 pub use note::Note;
+pub use opml::{
+    FOLDERS_DEEP_MAX, NotOpml, OPML_BYTES_MAX, OUTLINES_MAX, Opml, OtherOutline, OutlinedFeed, opml,
+};
 pub use parse::{Feed, ParsedEntry, parse};
 pub use permalink::{PageText, shows_entry};
 pub use raw_entry::RawEntry;

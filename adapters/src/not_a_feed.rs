@@ -42,8 +42,13 @@ pub enum NotAFeed {
         /// The root element as written.
         root: String,
     },
-    /// A note that the feed has moved (RSS `redirect`). It is not followed: the operator changes
-    /// the address of the feed.
+    /// A list of feeds. The command is that of the program that reads such lists.
+    #[error(
+        "the document is OPML, a list of feeds and no feed; `everfeed import FILE` adds the feeds that it names"
+    )]
+    Opml,
+    /// A note that the feed has moved (RSS `redirect`). Nothing in this crate follows
+    /// it.
     #[error("the document holds no feed; it says that the feed has moved to {to}")]
     Moved {
         /// The new address, as the document has it.

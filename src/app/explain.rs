@@ -649,6 +649,27 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
     if !poll.timetable.skip_hours.is_empty() || !poll.timetable.skip_days.is_empty() {
         why += "; the publisher wants no polls in some hours or on some days";
     }
+    if let Some(named) = &poll.named {
+        let (to, since) = (public_text(&named.url), named.since.rfc3339());
+        why += &match named.is_lost {
+            false => format!(
+                "; its url is a web page, and the feed that the page names is polled since {since}: {to}"
+            ),
+            true => format!(
+                "; its url is a web page, and the feed that it named has ceased to answer ({to}): the page is asked again"
+            ),
+        };
+    }
+    if let Some(announced) = &poll.health.announced {
+        let (to, since) = (public_text(&announced.url), announced.since.rfc3339());
+        let then = match announced.is_taken {
+            true => "it is polled there",
+            false => "after 7 days it is polled there",
+        };
+        why += &format!(
+            "; its documents have been saying since {since} that it has moved to {to}: {then}"
+        );
+    }
     if let Some(moved) = &poll.health.moved {
         let to = public_text(&moved.url);
         why += &format!(

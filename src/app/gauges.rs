@@ -97,7 +97,7 @@ fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
     add("feed_quarantined", help, |feed| {
         Some(feed.quarantined_since.is_some().into())
     });
-    let help = "1 while the publisher redirects for good";
+    let help = "1 while the publisher redirects for good, or says in its documents that the feed has moved";
     add("feed_moved", help, |feed| {
         Some(feed.moved_to.is_some().into())
     });

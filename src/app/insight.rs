@@ -26,7 +26,7 @@ use crate::{
     feed::{
         archive::ArchiveWalk,
         record::{FeedRecord, Gap},
-        schedule::{FaultKind, FaultNote},
+        schedule::{FaultKind, FaultNote, Health},
         stamp::Stamp,
     },
     hub::{FailingSubscriber, Hub},
@@ -283,6 +283,14 @@ fn json(told: &impl Serialize) -> Result<String, String> {
     serde_json::to_string_pretty(told).map_err(|error| error.to_string())
 }
 
+/// The address to which a feed redirects, if a feed `is_configured` and no page; or to which its
+/// documents say that it has moved.
+fn moved_to(health: &Health, is_configured: bool) -> Option<&String> {
+    let moved = health.moved.as_ref().filter(|_| is_configured);
+    let announced = health.announced.as_ref().map(|announced| &announced.url);
+    moved.map(|moved| &moved.url).or(announced)
+}
+
 fn in_words(error: StoreError) -> String {
     error.to_string()
 }
@@ -314,11 +322,8 @@ impl Overview {
                 .poller
                 .wait(feed.no)
                 .map(|wait| wait_status(wait, &self.reloader.status().loaded_at)),
-            moved_to: poll
-                .health
-                .moved
-                .as_ref()
-                .map(|moved| public_text(&moved.url)),
+            named_by_page: poll.named_address().map(|url| public_text(url)),
+            moved_to: moved_to(&poll.health, poll.named.is_none()).map(|url| public_text(url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),
             platform: poll

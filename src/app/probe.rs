@@ -16,6 +16,7 @@ use url::Url;
 
 pub use super::site_feeds::USUAL_PATHS;
 pub use crate::ingest::{DocumentFormat, platform::Choice};
+pub use crate::layers::is_private_host;
 
 /// Asks once, for a feed or for whatever is there. `contact_url` is where the publisher finds out
 /// who asked; loopback and private addresses are allowed for `url` itself, as for a feed that is
@@ -27,6 +28,19 @@ pub async fn fetch(
     format: DocumentFormat,
 ) -> Result<Fetched, Failure> {
     let feed = FeedSpec::new(FeedNo(0), "probe", url.clone()).with(|feed| feed.format = format);
+    ask_once(limits, contact_url, &feed).await
+}
+
+/// Asks once for a feed that the page at `page` names. At another origin than that of the page, only
+/// public addresses are allowed.
+pub async fn fetch_named(
+    limits: &ingest::Config,
+    contact_url: Option<Url>,
+    url: &Url,
+    page: &Url,
+) -> Result<Fetched, Failure> {
+    let feed = FeedSpec::new(FeedNo(0), "probe", url.clone());
+    let feed = feed.with(|feed| feed.public_hosts_only = url.origin() != page.origin());
     ask_once(limits, contact_url, &feed).await
 }
 

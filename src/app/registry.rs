@@ -18,6 +18,7 @@ use std::{
     path::Path,
 };
 
+pub use crate::catalog::settings::{GROUP_MEMBERS_MAX, GROUPS_MAX};
 pub use crate::serve::admin::{RegistryAnswer, RegistryCommand};
 
 /// Entries at most: each change reads all of them.

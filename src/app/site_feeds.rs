@@ -15,7 +15,7 @@ use crate::{
     secret::{logged_url, public_url},
     store::{FoundFeeds, Store},
 };
-use everfeed_adapters::{Hints, feeds_of_page, platforms::Platforms, slice};
+use everfeed_adapters::{Hints, named_feeds, platforms::Platforms, slice};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
@@ -203,8 +203,8 @@ impl SiteWatch {
         let headers: Vec<(&str, &str)> = headers.collect();
         let platform = self.platforms.of_page(&page.body, &hints, &headers);
         let mut paths = Vec::new();
-        for link in feeds_of_page(&page.body, &hints) {
-            let url = Url::parse(&link.href).ok();
+        for feed in named_feeds(&page.body, &hints) {
+            let url = Url::parse(&feed.link.href).ok();
             if let Some(path) = url.and_then(|url| self.site.path_of(&url, &self.public_url))
                 && !paths.contains(&path)
             {

@@ -173,7 +173,11 @@ pub struct FeedStatus {
     /// The reason for which it is not polled before that; `None` for a feed that is polled at its
     /// usual times.
     pub waits: Option<WaitStatus>,
-    /// The address to which the publisher redirects for good, without its query.
+    /// The address of the feed that is polled in the place of the page at its `url`, without its query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub named_by_page: Option<String>,
+    /// The address to which the publisher redirects for good, or to which its documents say that the
+    /// feed has moved, without its query.
     pub moved_to: Option<String>,
     /// Polls that failed in a row.
     pub failures: u32,

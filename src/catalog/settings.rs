@@ -53,6 +53,10 @@ pub struct FeedSettings {
     pub name: String,
     /// The URL of the old feed. May carry `user:password@`.
     pub url: Url,
+    /// True if the feed is asked for at public addresses only, because no operator wrote its URL:
+    /// it came from a list of somebody else.
+    #[serde(default)]
+    pub public_hosts_only: bool,
     /// The feed's public URLs, where they differ from `url`. Relative references are resolved
     /// against the first; it changes no id.
     #[serde(default)]
@@ -132,6 +136,7 @@ impl FeedSettings {
         Self {
             name: name.into(),
             url,
+            public_hosts_only: false,
             aliases: Vec::new(),
             categories: Vec::new(),
             id_namespace: None,

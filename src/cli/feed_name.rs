@@ -12,6 +12,18 @@ const USUAL_PARTS: [&str; 10] = [
 
 /// Names for the feed at a URL, the best first, without end.
 pub(super) fn names(url: &Url, title: Option<&str>) -> impl Iterator<Item = String> {
+    names_from(url, title, FIRST_NUMBER)
+}
+
+/// The first number behind a label.
+pub(super) const FIRST_NUMBER: u64 = 2;
+
+/// The same, where smaller numbers behind the label of the host are taken.
+pub(super) fn names_from(
+    url: &Url,
+    title: Option<&str>,
+    number: u64,
+) -> impl Iterator<Item = String> {
     let label = label(url);
     let path = url.path().to_lowercase();
     let telling = words(&path).filter(|word| !USUAL_PARTS.contains(word));
@@ -28,11 +40,11 @@ pub(super) fn names(url: &Url, title: Option<&str>) -> impl Iterator<Item = Stri
     }
     names
         .into_iter()
-        .chain((2..).map(move |number: u64| format!("{label}-{number}")))
+        .chain((number..).map(move |number| format!("{label}-{number}")))
 }
 
 /// The telling label of a host: `blog` of blog.example.org, `example` of www.example.org.
-fn label(url: &Url) -> String {
+pub(super) fn label(url: &Url) -> String {
     let Some(Host::Domain(host)) = url.host() else {
         return "blog".to_owned();
     };
@@ -46,6 +58,11 @@ fn label(url: &Url) -> String {
     } else {
         label
     }
+}
+
+/// The words of a text as a name; empty where it has none in ASCII.
+pub(super) fn slug_of(text: &str) -> String {
+    slug(words(&text.to_lowercase()))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -13,7 +13,6 @@ use crate::cli::output::out;
 use crate::{
     app::{ping::is_near, probe::fetch_known_as},
     config::Config,
-    secret::masked,
 };
 use anyhow::Context as _;
 use clap::Args;
@@ -45,6 +44,9 @@ pub(super) struct InitOptions {
     /// The place of everfeed. Without it `init` chooses by what it finds.
     #[arg(long, value_name = "WAY")]
     way: Option<Way>,
+    /// Take every feed that the page names: of comments, and the same posts in other formats, too.
+    #[arg(long)]
+    all: bool,
 }
 
 /// Looks at the blog, writes the file, and prints what was found and what comes next.
@@ -59,7 +61,19 @@ pub(super) fn run(options: &InitOptions) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let draft = draft(options, blog.as_ref());
+    let taken = match &blog {
+        Some(blog) => {
+            let taken = blog.taken(options.all);
+            taken
+                .map_err(|trouble| nothing_written(&trouble, file))?
+                .len()
+        }
+        None => 1,
+    };
+    let draft = Draft {
+        taken,
+        ..draft(options, blog.as_ref())
+    };
     let mut told = blog.as_ref().map(found).unwrap_or_default();
     if let Some(folder) = draft
         .store
@@ -94,17 +108,10 @@ fn found(blog: &Blog) -> String {
     let software = blog.software.as_deref().unwrap_or("unknown software");
     let _ = writeln!(told, "Found {} ({software}).", blog.url);
     for feed in &blog.feeds {
-        let title = feed
-            .title
-            .as_deref()
-            .map(|title| format!(" “{}”", tame(title)));
-        let title = title.unwrap_or_default();
-        let _ = writeln!(
-            told,
-            "  feed      {}{title}, posts: {}",
-            masked(feed.url.as_str()),
-            feed.entries
-        );
+        let _ = writeln!(told, "  feed      {feed}");
+    }
+    for why in &blog.unusable {
+        let _ = writeln!(told, "  unusable  {why}");
     }
     let main = blog.feeds.first();
     let hubs = main.map(|feed| feed.hubs.as_slice()).unwrap_or_default();
@@ -170,6 +177,7 @@ fn draft(options: &InitOptions, blog: Option<&Blog>) -> Draft {
         software: blog.software.clone(),
         server: WebServer::named(blog.server.as_deref().unwrap_or_default()),
         feeds: blog.feeds.clone(),
+        taken: 1,
         origin,
         store,
         is_example: false,

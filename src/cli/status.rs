@@ -322,9 +322,15 @@ fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
             "too many posts are missing at once, since {since}. everfeed deletes none until it knows more"
         ));
     }
+    if let Some(url) = &feed.named_by_page {
+        found.push(format!(
+            "its url is a web page; polled is the feed that the page names: {}",
+            tame(url)
+        ));
+    }
     if let Some(to) = &feed.moved_to {
         found.push(format!(
-            "redirects for good to {}. Give this URL as its url in the configuration",
+            "has moved for good to {}. Give this URL as its url in the configuration",
             tame(to)
         ));
     }
@@ -413,7 +419,7 @@ mod tests {
             "30 min ago",
             "in 30 min",
             "old: not configured any more; items kept: 7",
-            "a: redirects for good to https://new.example/",
+            "a: has moved for good to https://new.example/",
             "(keep.item_bytes_max): 2",
             "a: subscribers that do not take their pushes: 1; cb.example: it leads back",
             "a: its last document: the document ends early",

@@ -3,16 +3,20 @@
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, platforms::Detected};
 
+mod announced_move;
 mod calendar;
 mod fault;
 mod interval;
 mod look;
+mod named_feed;
 mod next;
 mod permanent_move;
 mod retry_after;
 
+pub use announced_move::AnnouncedMove;
 pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, Whose};
 pub use interval::FLOOR_SECS;
+pub use named_feed::{AskedAddress, NamedFeed};
 pub use next::{Answer, Failure, PollOutcome, PolledDocument, next};
 pub use permanent_move::PermanentMove;
 pub use retry_after::{Pause, RETRY_AFTER_SECS_MAX, host_pause_until, retry_after_secs};
@@ -35,6 +39,9 @@ pub struct PollState {
     pub document: DocumentFacts,
     /// The change of the configured URL, until a document of the new one is taken.
     pub url_change: Option<UrlChange>,
+    /// The feed that is polled in the place of the configured page; `None` where a feed is configured,
+    /// or where the page has not been read yet.
+    pub named: Option<NamedFeed>,
 }
 
 /// A change of a feed's configured URL, until a document of the new one is taken.
@@ -105,6 +112,8 @@ pub struct Health {
     pub gone_at: Option<Stamp>,
     /// Permanent redirects, and since when they agree.
     pub moved: Option<PermanentMove>,
+    /// The move that its documents announce.
+    pub announced: Option<AnnouncedMove>,
 }
 
 /// Facts of the last good document.
@@ -169,6 +178,8 @@ pub struct Plan {
     pub url: String,
     /// True when the validators are sent, if there are any.
     pub conditional: bool,
+    /// Which address of the feed that is.
+    pub address: AskedAddress,
 }
 
 /// Two unconditional GETs lie this far apart at most: a validator may hide a deletion for ever
@@ -344,10 +355,31 @@ impl PollState {
             .moved
             .as_ref()
             .filter(|moved| conditional && moved.is_believed(now));
+        let announced = self.health.announced.as_ref();
+        let announced = announced.filter(|announced| announced.is_believed(now));
+        let (url, address) = match (moved, announced, self.named_address()) {
+            (Some(moved), ..) => (&moved.url, AskedAddress::Moved),
+            (_, Some(announced), _) => (&announced.url, AskedAddress::Announced),
+            (_, _, Some(named)) => (named, AskedAddress::NamedByPage),
+            _ => (&self.url, AskedAddress::Configured),
+        };
         Plan {
-            url: moved.map_or(&self.url, |moved| &moved.url).clone(),
+            url: url.clone(),
             conditional,
+            address,
         }
+    }
+
+    /// The address of the feed that is polled in the place of the configured page, while it answers.
+    pub fn named_address(&self) -> Option<&String> {
+        let named = self.named.as_ref().filter(|named| !named.is_lost);
+        named.map(|named| &named.url)
+    }
+
+    /// True if a web page at the configured URL may be asked for the feed that it names: no feed has
+    /// ever been there.
+    pub fn may_be_page(&self) -> bool {
+        self.named.is_some() || self.health.good_at.is_none()
     }
 
     /// From when on the next request carries no validators.

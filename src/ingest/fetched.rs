@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 /// A body and what came with it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fetched {
     /// The answer's headers, as far as the schedule needs them.
     pub answer: Answer,

@@ -25,6 +25,8 @@ mod import_gate;
 
 mod legacy;
 
+mod page_feed;
+
 mod poll_end;
 
 mod recognition;
@@ -147,6 +149,7 @@ impl<'a> Poll<'a> {
             let reply = upstream
                 .fetch(self.feed, &plan, self.state, subscribers)
                 .await;
+            let reply = self.or_named_feed(upstream, subscribers, reply).await;
             if !plan.conditional || !self.is_deletion(&reply) {
                 return reply;
             }
@@ -199,18 +202,47 @@ impl<'a> Poll<'a> {
         if state.health.failures > 0 && polled.state.health.failures == 0 {
             info!(feed.name = %feed.name, failures = state.health.failures, "`{}` answers well again", feed.name);
         }
+        if let Some(named) = polled
+            .state
+            .named_address()
+            .filter(|named| state.named_address() != Some(named))
+        {
+            let to = public_text(named);
+            info!(feed.name = %feed.name, "The url of `{}` is a web page; the feed that it names is polled: {to}", feed.name);
+        }
         let redirect =
             |state: &PollState| state.health.moved.as_ref().map(|moved| moved.url.clone());
-        if let Some(to) = redirect(&polled.state).filter(|to| redirect(state).as_ref() != Some(to))
+        if let Some(to) = redirect(&polled.state)
+            .filter(|to| redirect(state).as_ref() != Some(to) && polled.state.named.is_none())
         {
             let to = public_text(&to);
             warn!(feed.name = %feed.name, "`{}` redirects for good to {to}; give that as its url in the configuration", feed.name);
         }
+        self.tell_announced(&polled.state);
         self.context
             .metrics
             .poll(outcome(&polled), self.started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.timetable.next_at.rfc3339(), "Polled `{}`", feed.name);
         polled
+    }
+
+    /// Tells of a move that documents announce: once when they begin, and once when it is followed.
+    fn tell_announced(&self, now: &PollState) {
+        let Some(announced) = &now.health.announced else {
+            return;
+        };
+        let (name, to) = (&self.feed.name, public_text(&announced.url));
+        let before = self.state.health.announced.as_ref();
+        let before = before.filter(|before| before.url == announced.url);
+        match (before, announced.is_taken) {
+            (Some(before), is_taken) if before.is_taken == is_taken => {}
+            (_, true) => {
+                warn!(feed.name = %name, "`{name}` is polled at {to} from now on: its documents have said for days that it has moved. Give that as its url in the configuration")
+            }
+            (_, false) => {
+                warn!(feed.name = %name, "The document of `{name}` says that the feed has moved to {to}. If it goes on to say so, the feed is polled there in 7 days")
+            }
+        }
     }
 
     /// Takes in that a poll failed, as a record of it says. The log tells nothing of it: it happened

@@ -9,7 +9,8 @@ use crate::{
     feed::{
         absence::Coverage,
         schedule::{
-            self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose,
+            self, Answer, AskedAddress, Failure, FaultKind, NoAnswerCause, Plan, PollState,
+            ValidatorPair, Whose,
         },
     },
     layers::{
@@ -127,7 +128,7 @@ impl Upstream {
     ) -> DocumentReply {
         let request = match self.request(feed, plan, state, subscribers) {
             Ok(request) => request,
-            Err(error) => return failed(&error),
+            Err(error) => return failed(feed, &error),
         };
         match self.client.send(request).await {
             Ok(response) => self.classify(response, feed, plan, state),
@@ -141,7 +142,7 @@ impl Upstream {
                     wait_secs: CROWDED_SECS,
                 }
             }
-            Err(error) => failed(&error),
+            Err(error) => failed(feed, &error),
         }
     }
 
@@ -162,9 +163,8 @@ impl Upstream {
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
         // Pages of archives and of posts may be at addresses before which we stand: these are
         // passed on to the old server.
-        if url == feed.bare_url()
-            && let Some(mark) = &self.mark
-        {
+        let is_poll = url == feed.bare_url() || plan.address != AskedAddress::Configured;
+        if is_poll && let Some(mark) = &self.mark {
             mark.put_on(headers);
         }
         if plan.conditional
@@ -201,9 +201,11 @@ impl Upstream {
                 .extensions_mut()
                 .insert(KnownAs::new(&feed.url, known_as));
         }
-        request
-            .extensions_mut()
-            .insert(Trusted::origin_of(&feed.url));
+        if !feed.public_hosts_only {
+            request
+                .extensions_mut()
+                .insert(Trusted::origin_of(&feed.url));
+        }
         if self.has_own_pace {
             request.extensions_mut().insert(OwnPace);
         }
@@ -237,6 +239,7 @@ impl Upstream {
         let base_url = landing.map_or(plan.url.clone(), |landing| landing.url.to_string());
         let answer = Answer {
             asked: plan.url.clone(),
+            address: plan.address,
             conditional: parts
                 .extensions
                 .get::<Asked>()
@@ -363,11 +366,14 @@ pub fn whose(error: &FetchError) -> Whose {
     }
 }
 
-fn failed(error: &FetchError) -> DocumentReply {
+fn failed(feed: &FeedSpec, error: &FetchError) -> DocumentReply {
     // The call itself has logged the cause below it.
     tracing::debug!("No answer: {error}");
-    // The configured URL may be anywhere, so an address that is refused was a redirect's idea.
     let reason = match error {
+        FetchError::Refused(Refused::Address | Refused::Port(_)) if feed.public_hosts_only => {
+            format!("the address leads where we do not follow: {error}")
+        }
+        // The configured URL may be anywhere, so an address that is refused was a redirect's idea.
         FetchError::Refused(Refused::Address | Refused::Port(_)) => {
             format!("a redirect leads where we do not follow: {error}")
         }

@@ -41,6 +41,18 @@ pub fn is_near(url: &Url) -> bool {
     }
 }
 
+/// True for a URL whose host is not on the public internet, as far as it tells: [`is_near`], or an
+/// address that is not public. What a name leads to is not asked.
+pub fn is_private_host(url: &Url) -> bool {
+    let is_private = match url.host() {
+        Some(Host::Ipv4(ip)) => !is_public(ip.into()),
+        Some(Host::Ipv6(ip)) => !is_public(ip.into()),
+        Some(Host::Domain(_)) => false,
+        None => true,
+    };
+    is_private || is_near(url)
+}
+
 /// True for the host of a URL that leads to this machine and nowhere else.
 pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');

@@ -56,6 +56,7 @@ mod tests {
                 was_feed: true,
             },
             FaultKind::LeadsBack,
+            FaultKind::SaysMoved { to: "b".into() },
         ];
         for kind in faults {
             let mut state = PollState::unpolled("https://a.example/");

@@ -231,11 +231,8 @@ async fn what_cannot_be_added_changes_nothing() {
         "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:1/a.xml\"\n",
     );
     let before = place.read("everfeed.toml");
-    let said = told(&place, &["add", &blog.url("/")]).await;
-    assert!(
-        said.code == 64 && said.err.contains(&blog.url("/comments.xml")),
-        "{said:?}"
-    );
+    let said = told(&place, &["add", &blog.url("/"), "--all", "--name", "x"]).await;
+    assert!(said.code == 64 && said.err.contains("--name"), "{said:?}");
     let away = free_address();
     let said = told(&place, &["add", &format!("http://{away}/rss.xml")]).await;
     assert!(said.code == 1 && said.err.contains("fault"), "{said:?}");
@@ -259,4 +256,151 @@ async fn what_cannot_be_added_changes_nothing() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(names, ["everfeed.toml"], "no temporary file is left");
+}
+
+/// The head of WordPress's front page, whose feeds are at a path each.
+fn of_wordpress() -> Answer {
+    page(
+        "<title>Old Blog</title>\
+         <link rel='alternate' type='application/rss+xml' title='Old Blog &raquo; Comments Feed' href='/comments/feed/'>\
+         <link rel='alternate' type='application/rss+xml' title='Old Blog &raquo; Feed' href='/feed/'>\
+         <link rel='alternate' type='application/atom+xml' title='Old Blog &raquo; Atom' href='/feed/atom/'>\
+         <link rel='alternate' type='application/json' href='/wp-json/wp/v2/posts'>\
+         <link rel='alternate' type='text/xml' title='Old Blog' href='/'>\
+         <link rel='alternate' type='application/rss+xml' title='Broken' href='/broken'>",
+    )
+}
+
+async fn wordpress() -> Publisher {
+    Publisher::of(|asked: &Asked| match asked.path() {
+        "/" => of_wordpress(),
+        "/feed/" => ok(
+            "application/rss+xml",
+            "<rss version='2.0'><channel><title>Old Blog</title><item><title>One</title><link>https://old.example/1</link></item></channel></rss>".to_owned(),
+        ),
+        "/feed/atom/" => ok(
+            "application/atom+xml",
+            "<feed xmlns='http://www.w3.org/2005/Atom'><title>Old Blog</title><entry><id>x</id><title>One</title><link href='https://old.example/1'/></entry></feed>".to_owned(),
+        ),
+        "/comments/feed/" => ok(
+            "application/rss+xml",
+            "<rss version='2.0'><channel><title>Comments for Old Blog</title><item><title>Re</title><link>https://old.example/1#c</link></item></channel></rss>".to_owned(),
+        ),
+        _ => with_headers(404, &[], ""),
+    })
+    .await
+}
+
+/// The lines of a configuration that name addresses of feeds.
+fn urls(place: &Place) -> Vec<String> {
+    let text = place.read("everfeed.toml");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("url = "));
+    lines.map(|url| url.trim_matches('"').to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_front_page_the_first_feed_of_posts_is_taken_and_the_others_are_named() {
+    let blog = wordpress().await;
+    let of = |path: &str| blog.url(path);
+    for command in ["add", "init"] {
+        let place = Place::free();
+        if command == "add" {
+            place.configure("", "");
+        }
+        let said = told(&place, &[command, &blog.url("/")]).await;
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+        assert_eq!(urls(&place), [of("/feed/")], "{command}");
+        for told in [
+            format!(
+                "{} “Comments for Old Blog”, comments: 1",
+                of("/comments/feed/")
+            ),
+            format!("{} “Old Blog”, the same posts as Atom", of("/feed/atom/")),
+            of("/broken"),
+        ] {
+            assert!(said.out.contains(&told), "{told} in {}", said.out);
+        }
+        check(&place).await;
+    }
+    assert!(!blog.paths().iter().any(|path| path.contains("wp-json")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_feeds_of_a_page_are_taken_if_they_are_wanted() {
+    let blog = wordpress().await;
+    for command in ["add", "init"] {
+        let place = Place::free();
+        if command == "add" {
+            place.configure(
+                "",
+                &format!("[[feed]]\nname = \"a\"\nurl = \"{}\"\n", blog.url("/feed")),
+            );
+        }
+        let said = told(&place, &[command, &blog.url("/"), "--all"]).await;
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+        let mut found = urls(&place);
+        found.sort();
+        // The feed that is there already is there once, in its own spelling.
+        let posts = if command == "add" { "/feed" } else { "/feed/" };
+        let mut expect = ["/comments/feed/", posts, "/feed/atom/"].map(|path| blog.url(path));
+        expect.sort();
+        assert_eq!(found, expect, "{command}");
+        check(&place).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_without_a_feed_of_posts_is_told_in_a_sentence_and_changes_nothing() {
+    let comments = "<link rel='alternate' type='application/rss+xml' href='/comments.xml'>";
+    let itself = "<link rel='alternate' type='application/rss+xml' href='/'>";
+    let many: String = (0..500).map(|n| link(&format!("/none/{n}"))).collect();
+    for (links, code, words) in [
+        (comments, 64, "comments only"),
+        (itself, 1, "names none"),
+        ("", 1, "names none"),
+        (&many, 1, "404"),
+    ] {
+        let links = links.to_owned();
+        let blog = Publisher::of(move |asked: &Asked| match asked.path() {
+            "/" => page(&links),
+            "/comments.xml" => rss(2),
+            _ => with_headers(404, &[], ""),
+        })
+        .await;
+        for command in ["add", "init"] {
+            let place = Place::free();
+            if command == "add" {
+                place.configure("", "");
+            }
+            let asked_before = blog.paths().len();
+            let said = told(&place, &[command, &blog.url("/")]).await;
+            assert!(
+                said.code == code && said.err.contains(words),
+                "{command}: {said:?}"
+            );
+            let asked = blog.paths().len() - asked_before;
+            assert!(asked <= 9, "{asked} requests");
+            let file = place.folder().join("everfeed.toml");
+            assert_eq!(file.exists(), command == "add");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_cannot_lead_to_another_service_of_this_machine() {
+    let inner = Publisher::of(|_: &Asked| rss(2)).await;
+    let links = link(&inner.url("/secret.xml"));
+    let blog = Publisher::of(move |_: &Asked| page(&links)).await;
+    let place = Place::free();
+    place.configure("", "");
+    let said = told(&place, &["add", &blog.url("/")]).await;
+    assert!(
+        said.code == 1 && said.err.contains("not on the public internet"),
+        "{said:?}"
+    );
+    assert!(inner.paths().is_empty());
+    // Whoever gives the address himself is believed.
+    let said = told(&place, &["add", &inner.url("/secret.xml")]).await;
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!place.read("everfeed.toml").contains("public_hosts_only"));
 }

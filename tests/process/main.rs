@@ -19,6 +19,7 @@ mod mirrors;
 mod moved;
 mod nodes;
 mod operator;
+mod opml;
 mod ping;
 mod probe;
 mod registry;

@@ -158,7 +158,7 @@ async fn garbage() {
     check_upstream(ok(RSS, [0xff, 0xfe, 0x00, 0xd8, 0x80, 0x00]), "document").await;
     check_upstream(
         ok(RSS, b"<opml version=\"2.0\"><body/></opml>"),
-        "root element",
+        "everfeed import",
     )
     .await;
     check_upstream(ok("application/json", b"{\"error\":\"quota\"}"), "JSON").await;

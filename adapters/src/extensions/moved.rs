@@ -1,37 +1,37 @@
 //! Feeds that say that they have moved: `itunes:new-feed-url`, and the `redirect` of RSS inside a
-//! channel. A note for the operator: nobody follows it silently, because anyone who can write to a
-//! feed could take it away with it.
+//! channel. Not whether anybody follows: whoever can write to a feed could take it away with that.
 
 use crate::note::Notes;
 use crate::reading::Scope;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Metadata, Note};
 
-// Decides: Does a feed say that it has moved?
 /// Notes the address that a feed names as its new one, unless that is its own.
 pub(crate) fn note(metadata: &Metadata, scope: &Scope, notes: &mut Notes) {
-    let Some(address) = metadata.foreign.iter().find_map(address) else {
-        return;
-    };
+    if let Some(address) = moved_to(metadata, scope.base.as_ref().map(url::Url::as_str)) {
+        notes.add(Note::Other(format!(
+            "the feed says that it has moved to {address}"
+        )));
+    }
+}
+
+// Decides: Does a feed say that it has moved?
+/// The address that a feed names as its new one, unless that is its own: `own`, or what the feed
+/// names as its `self`.
+pub fn moved_to(metadata: &Metadata, own: Option<&str>) -> Option<String> {
+    let address = metadata.foreign.iter().find_map(address)?;
     let bare = |url: &str| {
         url.trim_start_matches("https:")
             .trim_start_matches("http:")
             .trim_end_matches('/')
             .to_owned()
     };
-    let own = [
-        scope.base.as_ref().map(url::Url::as_str),
-        metadata.link("self"),
-    ];
-    if own
+    let own = [own, metadata.link("self")];
+    let is_other = own
         .into_iter()
         .flatten()
-        .all(|own| bare(own) != bare(&address))
-    {
-        notes.add(Note::Other(format!(
-            "the feed says that it has moved to {address}"
-        )));
-    }
+        .all(|own| bare(own) != bare(&address));
+    is_other.then_some(address)
 }
 
 /// The address that a `redirect` among the elements of a feed names.

@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use everfeed_adapters::{
-    Entry, Hints, PageText, Text, cross_check_count, feeds_of_page, neutral,
+    Entry, Hints, PageText, Text, cross_check_count, named_feeds, neutral,
     platforms::{Platforms, Traces, content_digest},
     slice,
     text::{self, date, session, uri},
@@ -330,7 +330,7 @@ fn read(document: &[u8]) {
         ..Entry::default()
     };
     PageText::new(document, &hints()).count(&title);
-    feeds_of_page(document, &hints());
+    named_feeds(document, &hints());
     let whole = slice(
         document,
         &Hints {

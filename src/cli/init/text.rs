@@ -1,11 +1,18 @@
 //! The text of a new configuration, and the lines that come next; pure.
 
-use super::super::probe::{blog::BlogFeed, sheet::tame};
+use super::super::{
+    feed_name::names as names_of,
+    probe::{
+        blog::{BlogFeed, FeedKind},
+        sheet::tame,
+    },
+};
 use crate::secret::masked;
 use clap::ValueEnum;
+use everfeed_adapters::Format;
 use percent_encoding::percent_decode_str;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     fmt::Write as _,
     path::{Path, PathBuf},
 };
@@ -66,6 +73,8 @@ pub(super) struct Draft {
     /// The web server that answers for the blog.
     pub(super) server: WebServer,
     pub(super) feeds: Vec<BlogFeed>,
+    /// How many of them are written beside a blog, from the first on; the others are named.
+    pub(super) taken: usize,
     /// The address at which this machine reaches the blog itself, if one is known.
     pub(super) origin: Option<Url>,
     pub(super) store: PathBuf,
@@ -85,6 +94,9 @@ impl Draft {
         let parsed = |url: &str| Url::parse(url).expect("it is one");
         let feed = BlogFeed {
             url: parsed("https://blog.example.org/rss.xml"),
+            kind: FeedKind::Posts,
+            format: Format::Rss,
+            links: HashSet::new(),
             title: None,
             entries: 0,
             hubs: Vec::new(),
@@ -99,6 +111,7 @@ impl Draft {
             software: None,
             server: WebServer::Nginx,
             feeds: vec![feed],
+            taken: 1,
             origin: None,
             store,
             is_example: true,
@@ -231,32 +244,41 @@ impl Draft {
 
     fn feed_tables(&self) -> String {
         let mut text = String::new();
-        for (at, feed) in self.feeds.iter().enumerate() {
-            let url = quoted(feed.url.as_str());
-            if at == 0 {
-                let title = feed
-                    .title
-                    .as_deref()
-                    .map(|title| format!("    # {}", tame(title)));
-                let name = name_of(&feed.url);
-                let _ = write!(
-                    text,
-                    "[[feed]]\nname = {}{}\n",
-                    quoted(&name),
-                    title.unwrap_or_default()
-                );
-                let _ = writeln!(text, "url = {url}");
-                if self.is_near {
-                    text.push_str("# aliases = [\"https://blog.example.org/rss.xml\"]    # its public address: links are resolved against it\n");
-                }
-            } else {
-                let shown = masked(feed.url.as_str());
-                let _ = writeln!(
-                    text,
-                    "\n# The blog names another feed, too. To keep it: everfeed add {}",
-                    tame(&shown)
-                );
+        let (taken, others) = self.feeds.split_at(self.taken.min(self.feeds.len()));
+        let mut names = BTreeSet::new();
+        for feed in taken {
+            let mut free = names_of(&feed.url, feed.title.as_deref());
+            let name = free
+                .find(|name| names.insert(name.clone()))
+                .expect("there are names without end");
+            let title = feed
+                .title
+                .as_deref()
+                .map(|title| format!("    # {}", tame(title)));
+            if names.len() > 1 {
+                text.push('\n');
             }
+            let _ = write!(
+                text,
+                "[[feed]]\nname = {}{}\nurl = {}\n",
+                quoted(&name),
+                title.unwrap_or_default(),
+                quoted(feed.url.as_str())
+            );
+            if feed.url.host() != self.site.host() {
+                text.push_str("public_hosts_only = true    # the page names this host\n");
+            }
+            if self.is_near && names.len() == 1 {
+                text.push_str("# aliases = [\"https://blog.example.org/rss.xml\"]    # its public address: links are resolved against it\n");
+            }
+        }
+        for feed in others {
+            let shown = masked(feed.url.as_str());
+            let _ = writeln!(
+                text,
+                "\n# The blog names another feed, too: {feed}\n# To keep it: everfeed add {}",
+                tame(&shown)
+            );
         }
         text
     }
@@ -451,13 +473,6 @@ impl Way {
             Self::Beside => "stands beside the blog",
         }
     }
-}
-
-/// The name of a feed that is alone: the first telling word of its host.
-fn name_of(url: &Url) -> String {
-    super::super::feed_name::names(url, None)
-        .next()
-        .unwrap_or_else(|| "blog".to_owned())
 }
 
 /// A text as a value of TOML.

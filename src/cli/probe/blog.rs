@@ -18,12 +18,16 @@ use crate::{
     setting::holds_controls,
 };
 use everfeed_adapters::{
-    NotAFeed, SlicedDocument, feeds_of_page, links_of_page, platforms::Platforms, slice,
+    Format, NotAFeed, SlicedDocument, links_of_page, named_feeds, platforms::Platforms, slice,
 };
+use std::{collections::HashSet, fmt};
 use url::Url;
 
 /// Feeds of a page that are read.
 const FEEDS_READ_MAX: usize = 8;
+
+/// Entries of a feed by which it is compared with the other feeds of its page.
+const ENTRIES_COMPARED_MAX: usize = 50;
 
 /// A blog.
 pub(in crate::cli) struct Blog {
@@ -33,16 +37,33 @@ pub(in crate::cli) struct Blog {
     pub(in crate::cli) software: Option<String>,
     /// `Server` of the answer, if it named one.
     pub(in crate::cli) server: Option<String>,
-    /// Its feeds, the one for all posts first.
+    /// Its feeds, the first one of posts first.
     pub(in crate::cli) feeds: Vec<BlogFeed>,
+    /// Reasons why feeds that the page names are not among them.
+    pub(in crate::cli) unusable: Vec<String>,
     /// True when the URL was that of a feed, and not of a page.
     pub(in crate::cli) is_feed: bool,
+}
+
+/// What a feed of a blog has, beside the other feeds of its page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum FeedKind {
+    /// Posts.
+    Posts,
+    /// The posts of another feed, in another format.
+    SamePosts,
+    /// Comments.
+    Comments,
 }
 
 /// A feed of a blog.
 #[derive(Clone)]
 pub(in crate::cli) struct BlogFeed {
     pub(in crate::cli) url: Url,
+    pub(in crate::cli) kind: FeedKind,
+    pub(in crate::cli) format: Format,
+    /// Pages of its entries.
+    pub(in crate::cli) links: HashSet<String>,
     pub(in crate::cli) title: Option<String>,
     pub(in crate::cli) entries: usize,
     /// The hubs that it names.
@@ -51,6 +72,56 @@ pub(in crate::cli) struct BlogFeed {
     pub(in crate::cli) archives: Vec<String>,
     /// The document.
     pub(in crate::cli) bytes: Vec<u8>,
+}
+
+impl Blog {
+    // Decides: Which feeds of a page are taken?
+    /// The feeds that are taken: the first one of posts, or `all`.
+    pub(in crate::cli) fn taken(&self, all: bool) -> Result<&[BlogFeed], Trouble> {
+        let has_posts = |feed: &BlogFeed| self.is_feed || feed.kind != FeedKind::Comments;
+        if all {
+            Ok(&self.feeds)
+        } else if self.feeds.first().is_some_and(has_posts) {
+            Ok(&self.feeds[..1])
+        } else {
+            let list: String = self
+                .feeds
+                .iter()
+                .map(|feed| format!("\n  {feed}"))
+                .collect();
+            Err(Trouble::misused_lines(&format!(
+                "{} names feeds of comments only. Give the URL of one, or --all; nothing was changed:{list}",
+                self.url
+            )))
+        }
+    }
+}
+
+/// A feed in one line, for the operator.
+impl fmt::Display for BlogFeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&tame(&masked(self.url.as_str())))?;
+        if let Some(title) = &self.title {
+            write!(f, " “{}”", tame(title))?;
+        }
+        match &self.kind {
+            FeedKind::Posts => write!(f, ", posts: {}", self.entries),
+            FeedKind::SamePosts => write!(f, ", the same posts as {}", words_of(self.format)),
+            FeedKind::Comments => write!(f, ", comments: {}", self.entries),
+        }
+    }
+}
+
+/// The name of a format, for the operator.
+fn words_of(format: Format) -> &'static str {
+    match format {
+        Format::Rss => "RSS",
+        Format::Rdf => "RSS 1.0",
+        Format::Atom => "Atom",
+        Format::Cdf => "CDF",
+        Format::JsonFeed => "JSON Feed",
+        Format::Resource => "a document",
+    }
 }
 
 /// The URL that somebody gave, also without a scheme.
@@ -100,6 +171,7 @@ pub(in crate::cli) fn look(url: &Url, config: Option<&Config>) -> Result<Blog, T
                 software,
                 server: server_of(&given),
                 feeds: vec![feed],
+                unusable: Vec::new(),
                 is_feed: true,
             })
         }
@@ -128,60 +200,79 @@ fn look_at_page(
         .collect();
     let platforms = Platforms::embedded();
     let platform = platforms.of_page(&given.bytes, &given.hints(), &headers);
-    let named = feeds_of_page(&given.bytes, &given.hints());
-    let mut named: Vec<Url> = named
-        .iter()
-        .filter_map(|link| Url::parse(&link.href).ok())
-        .collect();
-    named.dedup();
+    let named = named_feeds(&given.bytes, &given.hints());
+    let named = named.iter().filter_map(|feed| {
+        let url = Url::parse(&feed.link.href).ok()?;
+        // The page itself is no feed, under whichever address it was asked for.
+        (url != *asked).then_some((url, feed.is_of_comments))
+    });
+    let named: Vec<_> = named.take(FEEDS_READ_MAX).collect();
     let is_named = !named.is_empty();
     let usual = platform
         .map(|profile| profile.usual_paths()[0].clone())
         .unwrap_or_default();
     let usual = usual.into_iter().chain(USUAL_PATHS.map(str::to_owned));
-    let candidates: Vec<Url> = if is_named {
-        named.into_iter().take(FEEDS_READ_MAX).collect()
-    } else {
-        usual.filter_map(|path| answered.join(&path).ok()).collect()
-    };
+    let usual = usual.filter_map(|path| Some((answered.join(&path).ok()?, false)));
+    let candidates = if is_named { named } else { usual.collect() };
     let mut software = platform.map(|profile| tame(&profile.title));
     let mut feeds = Vec::new();
-    let mut trouble = None;
-    for mut candidate in candidates {
+    let mut unusable = Vec::new();
+    for (mut candidate, is_of_comments) in candidates {
         lend_credentials(asked, &mut candidate);
-        let read = read(&candidate, config);
+        let read = source::read_named(&candidate, asked, config);
         let read = read.and_then(|given| match slice(&given.bytes, &given.hints()) {
             Ok(window) => Ok(feed_of(&given, &window, candidate)),
             Err(error) => Err(given.no_feed(&error)),
         });
         match read {
-            Ok((feed, by)) => {
+            Ok((mut feed, by)) => {
                 software = software.or(by);
+                if is_of_comments {
+                    feed.kind = FeedKind::Comments;
+                }
                 feeds.push(feed);
                 // The other usual addresses show the same posts.
                 if !is_named {
                     break;
                 }
             }
-            Err(error) => trouble = trouble.or(Some(error)),
+            Err(error) => unusable.push(error),
         }
     }
-    if !feeds.is_empty() {
-        return Ok(Blog {
-            url: answered.clone(),
-            software,
-            server: server_of(given),
-            feeds,
-            is_feed: false,
+    if feeds.is_empty() {
+        return Err(match unusable.into_iter().next() {
+            Some(trouble) if is_named => trouble,
+            _ => Trouble::new(format!(
+                "no feed is known of {}: the page names none, and none is at the usual addresses. If it has one, give the URL of that",
+                given.name
+            )),
         });
     }
-    if is_named && let Some(trouble) = trouble {
-        return Err(trouble);
+    Ok(Blog {
+        url: answered.clone(),
+        software,
+        server: server_of(given),
+        feeds: ordered(feeds),
+        unusable: unusable.iter().map(ToString::to_string).collect(),
+        is_feed: false,
+    })
+}
+
+/// Feeds of a page in the order in which they are taken: of posts, before empty ones, before those
+/// of comments. One that shows the posts of an earlier feed in another format is marked.
+fn ordered(mut feeds: Vec<BlogFeed>) -> Vec<BlogFeed> {
+    feeds.sort_by_key(|feed| (feed.kind == FeedKind::Comments, feed.entries == 0));
+    for at in 1..feeds.len() {
+        let (before, rest) = feeds.split_at_mut(at);
+        let feed = &mut rest[0];
+        let shows_posts_of = |other: &BlogFeed| {
+            other.format != feed.format && other.links.iter().any(|link| feed.links.contains(link))
+        };
+        if feed.kind == FeedKind::Posts && before.iter().any(shows_posts_of) {
+            feed.kind = FeedKind::SamePosts;
+        }
     }
-    Err(Trouble::new(format!(
-        "no feed is known of {}: the page names none, and none is at the usual addresses. If it has one, give the URL of that",
-        given.name
-    )))
+    feeds
 }
 
 /// What a feed says of itself, and the software that made it.
@@ -196,6 +287,9 @@ fn feed_of(given: &Given, window: &SlicedDocument, url: Url) -> (BlogFeed, Optio
     let software = findings.profile.map(|profile| profile.title.clone());
     let feed = BlogFeed {
         url,
+        kind: FeedKind::Posts,
+        format: window.format,
+        links: links_of(window),
         title: title.filter(|title| !title.is_empty()),
         entries: window.entries.len(),
         hubs: hubs(given, Some(window)),
@@ -206,6 +300,13 @@ fn feed_of(given: &Given, window: &SlicedDocument, url: Url) -> (BlogFeed, Optio
         bytes: given.bytes.clone(),
     };
     (feed, software.or(named))
+}
+
+/// Pages of the first entries.
+fn links_of(window: &SlicedDocument) -> HashSet<String> {
+    let entries = window.entries.iter().take(ENTRIES_COMPARED_MAX);
+    let links = entries.filter_map(|entry| Some(entry.parse().0.permalink()?.to_owned()));
+    links.collect()
 }
 
 /// The hubs and the own address that a document at a URL names.

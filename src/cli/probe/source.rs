@@ -12,7 +12,7 @@ use crate::{
     secret::masked,
     setting::holds_controls,
 };
-use everfeed_adapters::{Hints, NotAFeed, feeds_of_page};
+use everfeed_adapters::{Hints, NotAFeed, named_feeds};
 use http::{HeaderName, HeaderValue};
 use std::{
     ffi::OsStr,
@@ -70,20 +70,20 @@ impl Given {
     /// The text for a document that is no feed.
     pub(super) fn no_feed(&self, error: &NotAFeed) -> Trouble {
         let feeds = match error {
-            NotAFeed::Html { .. } => feeds_of_page(&self.bytes, &self.hints()),
+            NotAFeed::Html { .. } => named_feeds(&self.bytes, &self.hints()),
             _ => Vec::new(),
         };
-        let named = feeds.iter().map(|feed| match &feed.title {
+        let named = feeds.iter().map(|feed| match &feed.link.title {
             Some(title) => {
                 let title = sheet::cut(title, TITLE_COLUMNS, Keep::Start);
-                format!("{} ({title})", feed.href)
+                format!("{} ({title})", feed.link.href)
             }
-            None => feed.href.clone(),
+            None => feed.link.href.clone(),
         });
         let named = named.collect::<Vec<_>>().join(", ");
         let fault = if !named.is_empty() {
             format!("; ask for one of the feeds that it names: {named}")
-        } else if self.is_fetched {
+        } else if self.is_fetched && *error != NotAFeed::Opml {
             let kind = self.content_type.as_ref().map(|kind| format!(" as {kind}"));
             let kind = kind.unwrap_or_default();
             format!("; the fault is the publisher's, who answered with it{kind}")
@@ -127,7 +127,7 @@ fn read_as(
         });
     }
     if text.contains("://") || text.starts_with("feed:") {
-        return fetch(text, config, format);
+        return fetch(text, config, format, None);
     }
     let path = Path::new(target).display();
     let bytes = File::open(target).and_then(|file| limited(file, bytes_max));
@@ -158,7 +158,18 @@ fn limited(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Result<Given, Trouble> {
+/// Reads the feed at a URL that a page names. Elsewhere than at the origin of the page, only public
+/// addresses are asked.
+pub(super) fn read_named(url: &Url, page: &Url, config: Option<&Config>) -> Result<Given, Trouble> {
+    fetch(url.as_str(), config, DocumentFormat::Auto, Some(page))
+}
+
+fn fetch(
+    target: &str,
+    config: Option<&Config>,
+    format: DocumentFormat,
+    page: Option<&Url>,
+) -> Result<Given, Trouble> {
     let shown = masked(target);
     let misused = |why| {
         let wanted = "give an http or https URL";
@@ -178,9 +189,11 @@ fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Resul
     // Nobody is told our public URL unless it was configured.
     let contact = config.map(|config| config.contact_url().clone());
     let runtime = crate::cli::runtime().map_err(|error| Trouble::new(error.to_string()))?;
-    let fetched = runtime
-        .block_on(probe::fetch(limits, contact, &url, format))
-        .map_err(|failure| unanswered(&shown, &failure))?;
+    let fetched = match page {
+        Some(page) => runtime.block_on(probe::fetch_named(limits, contact, &url, page)),
+        None => runtime.block_on(probe::fetch(limits, contact, &url, format)),
+    };
+    let fetched = fetched.map_err(|failure| unanswered(&shown, &failure))?;
     Ok(Given {
         name: shown,
         bytes: fetched.body.into(),

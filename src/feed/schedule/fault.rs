@@ -1,6 +1,6 @@
 //! Faults of a feed as values; the words for the operator are made from them.
 
-use crate::feed::stamp::Stamp;
+use crate::{feed::stamp::Stamp, secret::public_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -54,6 +54,11 @@ pub enum FaultKind {
         to: String,
         /// Title of the document; empty where it has none.
         title: String,
+    },
+    /// A document without a feed that says where the feed is now (`redirect` of RSS).
+    SaysMoved {
+        /// The new address.
+        to: String,
     },
     /// A web page.
     WebPage {
@@ -192,6 +197,7 @@ impl FaultKind {
             Self::Refused { .. }
             | Self::NotAFeed { .. }
             | Self::DifferentFeed { .. }
+            | Self::SaysMoved { .. }
             | Self::WebPage { was_feed: true, .. } => Whose::Upstream,
             Self::NoAnswer { whose, .. } => *whose,
             Self::Internal { .. } | Self::StoreAway { .. } => Whose::Ours,
@@ -216,12 +222,25 @@ impl FaultKind {
         }
     }
 
+    /// True if the address that was asked has no feed, or none any more.
+    pub fn says_no_feed(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused {
+                status: 404 | 410,
+                ..
+            } | Self::NotAFeed { .. }
+                | Self::WebPage { .. }
+        )
+    }
+
     /// The HTTP status, if an answer came.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
             Self::NotAFeed { .. }
             | Self::WebPage { .. }
+            | Self::SaysMoved { .. }
             | Self::DifferentFeed { .. }
             | Self::Unrecognised { .. }
             | Self::Quota { .. } => Some(200),
@@ -265,6 +284,12 @@ impl fmt::Display for FaultKind {
                 "the quota is reached. With the posts that the publisher shows now, the feed would keep {bytes} bytes; its quota is \
                  {quota_bytes}. Nothing is deleted, nothing new is kept, and the publisher is asked once a day. \
                  Raise `keep.quota_bytes` of the feed, or give 0 for none"
+            ),
+            Self::SaysMoved { to } => write!(
+                f,
+                "the document holds no feed; it says that the feed has moved to {}. Give that as the url. everfeed asks there once \
+                 the document has said so for 7 days",
+                public_text(to)
             ),
             Self::DifferentFeed { title } => write!(f, "the URL answers with another feed, \"{title}\""),
             Self::Unrecognised { feed, from, to, title } => {

@@ -1,8 +1,9 @@
 //! From what a poll brought to what is remembered of it and when the next one is due.
 
 use super::{
-    FaultKind, FaultNote, GONE_SECS, PermanentMove, Policy, PollState, QUOTA_SECS, Repeat,
-    UrlConsent, ValidatorPair, Whose, calendar, interval, retry_after_secs,
+    AnnouncedMove, AskedAddress, FaultKind, FaultNote, GONE_SECS, NamedFeed, PermanentMove, Policy,
+    PollState, QUOTA_SECS, Repeat, UrlConsent, ValidatorPair, Whose, calendar, interval,
+    retry_after_secs,
 };
 use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
@@ -29,6 +30,8 @@ pub enum PollOutcome<'a> {
 pub struct Answer {
     /// The URL asked first.
     pub asked: String,
+    /// Which address of the feed that is.
+    pub address: AskedAddress,
     /// True when validators were sent.
     pub conditional: bool,
     /// Its validators. `None` keeps those that are known.
@@ -60,6 +63,8 @@ pub struct PolledDocument<'a> {
     pub platform: Option<Detected>,
     /// Since when every document has been cut short or empty; `None` for one that is not.
     pub broken_since: Option<Stamp>,
+    /// The address to which it says that the feed has moved.
+    pub announces: Option<String>,
 }
 
 /// Failure of a poll.
@@ -123,11 +128,17 @@ pub fn next(
             next.document.repeat = Repeat::Unchanged;
             next.document.changed_running = 0;
             next.learn(answer, now);
+            next.arrive_where_announced(answer.address);
             next.due_after_success(answer, policy, now, jitter);
         }
         PollOutcome::Document(answer, document) => {
             next.arrive(document, now);
             next.learn(answer, now);
+            if !next.arrive_where_announced(answer.address) {
+                let held = next.health.announced.take();
+                let to = document.announces.as_deref();
+                next.health.announced = AnnouncedMove::after(held, to, now);
+            }
             next.due_after_success(answer, policy, now, jitter);
         }
         PollOutcome::Failed(failure) => next.fail(failure, policy, now, jitter),
@@ -153,10 +164,24 @@ impl PollState {
         let held = self.health.moved.take();
         self.health.moved =
             PermanentMove::after(held, answer.moved_to.as_deref(), &answer.asked, now);
+        self.named = NamedFeed::after(self.named.take(), answer.address, &answer.asked, now);
         self.health.good_at = Some(now);
         self.health.failures = 0;
         self.health.fault = None;
         self.health.gone_at = None;
+    }
+
+    /// Notes that the feed was read where its documents announced it, and returns true, if that was
+    /// the address.
+    // Limit: what that address announces in its turn counts once it is configured.
+    fn arrive_where_announced(&mut self, address: AskedAddress) -> bool {
+        if address != AskedAddress::Announced {
+            return false;
+        }
+        if let Some(announced) = &mut self.health.announced {
+            announced.is_taken = true;
+        }
+        true
     }
 
     fn arrive(&mut self, document: &PolledDocument<'_>, now: Stamp) {
@@ -222,6 +247,21 @@ impl PollState {
         if failure.whose() == Whose::Upstream && !throttled {
             // A move that has come to nothing is undone: the next poll asks the configured URL.
             self.health.moved.take_if(|moved| moved.is_believed(now));
+        }
+        self.health.announced.take_if(|announced| {
+            announced.is_believed(now) && announced.is_undone_by(&failure.kind)
+        });
+        if let FaultKind::SaysMoved { to } = &failure.kind {
+            // The document of a `redirect` is no feed, and says so as long as it is there.
+            let held = self.health.announced.take();
+            self.health.announced = AnnouncedMove::after(held, Some(to), now);
+        }
+        if let Some(named) = &mut self.named
+            && failure.kind.says_no_feed()
+        {
+            // The next poll asks the page, which may name another address now.
+            named.is_lost = true;
+            self.health.moved = None;
         }
         let named_secs = failure
             .status()

@@ -108,6 +108,7 @@ fn document(rhythm: &Rhythm) -> PolledDocument<'_> {
         deferred_until: None,
         platform: None,
         broken_since: None,
+        announces: None,
     }
 }
 

@@ -17,11 +17,13 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Hints, Link, NotAFeed, Note, SlicedDocument, cross_check_count, feeds_of_page,
+    Digest, Hints, NotAFeed, Note, PageFeed, SlicedDocument, cross_check_count, moved_to,
+    named_feeds,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice,
 };
 use std::sync::Arc;
+use url::Url;
 
 /// A document cut into entries.
 pub(in crate::ingest) struct Sliced {
@@ -68,8 +70,9 @@ impl Sliced {
             read_at_us: i64::try_from(read_at.micros()).ok(),
         };
         let mut window = slice(&fetched.body, &hints).map_err(|error| match error {
+            NotAFeed::Moved { to } => Failure::of(FaultKind::SaysMoved { to }),
             NotAFeed::Html { .. } => {
-                web_page(&error, feeds_of_page(&fetched.body, &hints), was_feed)
+                web_page(&error, &named_feeds(&fetched.body, &hints), was_feed)
             }
             _ => no_feed(&error),
         })?;
@@ -156,6 +159,13 @@ impl Sliced {
             .is_some_and(platform::hides_deletions)
     }
 
+    /// The address to which it says that the feed has moved, if anybody can be asked there.
+    pub(in crate::ingest) fn announces(&self, asked: &str) -> Option<String> {
+        let to = moved_to(&self.window.metadata, Some(asked))?;
+        let url = Url::parse(&to).ok()?;
+        matches!(url.scheme(), "http" | "https").then(|| url.into())
+    }
+
     /// True when it holds neither entries nor deletions.
     pub(in crate::ingest) fn says_nothing(&self) -> bool {
         self.window.entries.is_empty() && self.window.deletions.is_empty()
@@ -230,16 +240,16 @@ pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
 const NAMED_CHARS_MAX: usize = 300;
 
 /// The failure of a URL that answers with a web page: which feeds the page names is the remedy.
-fn web_page(why: &NotAFeed, feeds: Vec<Link>, was_feed: bool) -> Failure {
+fn web_page(why: &NotAFeed, feeds: &[PageFeed], was_feed: bool) -> Failure {
     let cut = |text: &str| {
         text.chars()
             .filter(|c| !c.is_control())
             .take(NAMED_CHARS_MAX)
             .collect::<String>()
     };
-    let named = feeds.iter().map(|feed| match &feed.title {
-        Some(title) => format!("{} ({})", cut(&masked_secrets(&feed.href)), cut(title)),
-        None => cut(&masked_secrets(&feed.href)),
+    let named = feeds.iter().map(|PageFeed { link, .. }| match &link.title {
+        Some(title) => format!("{} ({})", cut(&masked_secrets(&link.href)), cut(title)),
+        None => cut(&masked_secrets(&link.href)),
     });
     Failure::of(FaultKind::WebPage {
         reason: reason(why),
@@ -252,7 +262,7 @@ fn no_feed(why: &NotAFeed) -> Failure {
     let kind = match why {
         NotAFeed::Empty => BodyKind::Empty,
         NotAFeed::Json { .. } => BodyKind::Json,
-        NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } => BodyKind::Xml,
+        NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } | NotAFeed::Opml => BodyKind::Xml,
         _ => BodyKind::Other,
     };
     Failure::of(FaultKind::NotAFeed {

@@ -7,7 +7,7 @@ use crate::{
         absence::WindowEvent,
         inquiry::{DecisionBasis, Facts, Inquiry},
         reconcile::{Observation, observe},
-        schedule::{Failure, FaultKind, PollOutcome, PolledDocument, Repeat},
+        schedule::{Answer, BodyKind, Failure, FaultKind, PollOutcome, PolledDocument, Repeat},
     },
     ingest::{
         Fetched,
@@ -21,6 +21,7 @@ use crate::{
     mistakes::{Mistake, is_made},
     store::Receipt,
 };
+use everfeed_adapters::NotAFeed;
 use std::sync::Arc;
 use tracing::{error, warn};
 use url::Url;
@@ -90,7 +91,7 @@ impl Poll<'_> {
         if let Some(paused) = self.paused_resource() {
             return Ok(paused);
         }
-        self.recognise(&sliced).await?;
+        self.recognise(&sliced, answer.address).await?;
         tell_platform(
             self.feed,
             self.state.document.platform.as_ref(),
@@ -140,6 +141,7 @@ impl Poll<'_> {
                     deferred_until: decided.deferred_until(),
                     platform: sliced.platform.clone(),
                     broken_since: self.broken_since(sliced),
+                    announces: self.announced_by(sliced, answer),
                 };
                 let polled = self.remember(&PollOutcome::Document(answer.clone(), document));
                 Ok(Settled::of(decided, polled))
@@ -184,7 +186,7 @@ impl Poll<'_> {
         self.context
             .compute(move || {
                 let sliced = Sliced::new(&document, last_body, was_feed, read_at)?;
-                Ok(sliced.map(|mut sliced| {
+                Ok::<_, Failure>(sliced.map(|mut sliced| {
                     if is_always_cut {
                         sliced = sliced.always_cut(document.coverage);
                     }
@@ -197,6 +199,23 @@ impl Poll<'_> {
                 }))
             })
             .await?
+            .map_err(|failure: Failure| match failure.kind {
+                FaultKind::SaysMoved { to } if self.feed.legacy.is_some() => {
+                    Failure::of(FaultKind::NotAFeed {
+                        reason: NotAFeed::Moved { to }.to_string(),
+                        kind: Some(BodyKind::Xml),
+                    })
+                }
+                kind => Failure::of(kind),
+            })
+    }
+
+    /// The address to which a document says that the feed has moved. A feed of a site is at its place
+    /// there, whatever it says, and so is one at its own public addresses.
+    pub(super) fn announced_by(&self, sliced: &Sliced, answer: &Answer) -> Option<String> {
+        let to = sliced.announces(&answer.asked)?;
+        let is_own = self.feed.aliases.iter().any(|alias| alias.as_str() == to);
+        (!is_own && self.feed.legacy.is_none()).then_some(to)
     }
 
     /// Keeps the document as it came, if the feed is recorded. A document that cannot be kept is

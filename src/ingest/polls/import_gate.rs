@@ -185,6 +185,7 @@ impl Poll<'_> {
             deferred_until: self.state.document.deferred_until,
             platform: sliced.platform.clone(),
             broken_since: None,
+            announces: self.announced_by(sliced, &answer),
         };
         let mut polled = self.remember(&PollOutcome::Document(answer, document));
         polled.state.validators = None;

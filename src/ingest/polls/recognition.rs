@@ -6,7 +6,7 @@ use crate::{
     feed::{
         reconcile::{KinshipSigns, WindowState, keys_needed, observe},
         record::FeedRecord,
-        schedule::{Failure, FaultKind, UrlChange},
+        schedule::{AskedAddress, Failure, FaultKind, UrlChange},
     },
     ingest::documents::Sliced,
     secret::masked_with_query,
@@ -16,7 +16,14 @@ use std::sync::Arc;
 impl Poll<'_> {
     /// Refuses the first document of a changed URL while it shares nothing with what is held and
     /// the operator has not accepted it. Where nothing is held there is nothing to mix up.
-    pub(super) async fn recognise(&self, sliced: &Arc<Sliced>) -> Result<(), Failure> {
+    pub(super) async fn recognise(
+        &self,
+        sliced: &Arc<Sliced>,
+        address: AskedAddress,
+    ) -> Result<(), Failure> {
+        if address == AskedAddress::Announced {
+            return self.recognise_announced(sliced).await;
+        }
         let Some(change) = &self.state.url_change else {
             return Ok(());
         };
@@ -30,6 +37,22 @@ impl Poll<'_> {
             return Ok(());
         }
         Err(Failure::of(self.unrecognised(change, title)))
+    }
+
+    /// Refuses the first document at an address that documents announce, if it shares nothing with what
+    /// is held.
+    async fn recognise_announced(&self, sliced: &Arc<Sliced>) -> Result<(), Failure> {
+        let announced = self.state.health.announced.as_ref();
+        if announced.is_some_and(|announced| announced.is_taken) {
+            return Ok(());
+        }
+        let record = self.context.store.feed(self.feed.no).await?;
+        if record.items.total == 0 || self.is_akin(&record, sliced).await? {
+            return Ok(());
+        }
+        Err(Failure::of(FaultKind::DifferentFeed {
+            title: title_of(sliced),
+        }))
     }
 
     /// True when a document shares a key, a link, or a title and a date with an item that is held.

@@ -23,11 +23,15 @@ use url::Url;
 
 mod absence;
 
+mod announced;
+
 mod changed_url;
 
 mod guard;
 
 mod heads;
+
+mod page_feed;
 
 const URL: &str = "http://blog.example/rss";
 const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";

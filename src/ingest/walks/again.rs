@@ -7,7 +7,7 @@ use crate::{
         archive::{ArchiveWalk, History, LastWalk, PreviousWalk, WalkedDocument},
         different_feed::{different_feed, is_planet},
         record::FeedRecord,
-        schedule::{Failure, Plan},
+        schedule::{AskedAddress, Failure, Plan},
         stamp::Stamp,
     },
     ingest::{
@@ -49,8 +49,13 @@ impl ArchiveReader<'_> {
             });
         }
         let plan = Plan {
-            url: feed.bare_url().to_string(),
+            url: self
+                .state
+                .named_address()
+                .cloned()
+                .unwrap_or_else(|| feed.bare_url().into()),
             conditional: false,
+            address: AskedAddress::default(),
         };
         let subscribers = context.subscribers(feed).await;
         let reply = tokio::select! {

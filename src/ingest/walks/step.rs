@@ -3,7 +3,7 @@
 use super::{ArchiveReader, Stepped, is_settled};
 use crate::feed::{
     archive::{ArchiveWalk, WalkStep},
-    schedule::{Failure, FaultKind, Plan},
+    schedule::{AskedAddress, Failure, FaultKind, Plan},
 };
 use crate::{ingest::documents::give_up_old_walk, layers::RedirectAllowance};
 use tokio_util::sync::CancellationToken;
@@ -78,6 +78,7 @@ impl ArchiveReader<'_> {
             let plan = Plan {
                 url: url.clone(),
                 conditional: false,
+                address: AskedAddress::default(),
             };
             let subscribers = self.context.subscribers(feed).await;
             // Each redirect is a request as well; the first request is none.

@@ -719,6 +719,7 @@ fn samples() -> Vec<Sample> {
             ..DocumentFacts::default()
         },
         url_change: None,
+        named: None,
     };
     let walk = ArchiveWalk {
         started_at: AT,

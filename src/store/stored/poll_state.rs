@@ -5,8 +5,8 @@ use super::{
     table::{stored_enums, stored_structs},
 };
 use crate::feed::schedule::{
-    BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NoAnswerCause, PermanentMove, PollState,
-    Repeat, Timetable, UrlChange, UrlConsent, ValidatorPair, Whose,
+    AnnouncedMove, BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NamedFeed, NoAnswerCause,
+    PermanentMove, PollState, Repeat, Timetable, UrlChange, UrlConsent, ValidatorPair, Whose,
 };
 use everfeed_adapters::platforms::{Detected, Weight};
 
@@ -15,16 +15,18 @@ impl StoredKind for PollState {
 }
 
 stored_structs! {
-    PollState { url, validators, timetable, health, document, url_change }
+    PollState { url, validators, timetable, health, document, url_change, named }
+    NamedFeed { url, since, is_lost }
     UrlChange { from, consent }
     ValidatorPair { etag, last_modified, url }
     Timetable {
         next_at, polled_at, unconditional_at, wants_audit, arrivals, hinted_secs, skip_hours, skip_days,
         agrees_at,
     }
-    Health { good_at, failures, fault, gone_at, moved }
+    Health { good_at, failures, fault, gone_at, moved, announced }
     DocumentFacts { body, repeat, deferred_until, remark, platform, broken_since, changed_running }
     PermanentMove { url, since }
+    AnnouncedMove { url, since, is_taken }
     FaultNote { kind, since }
     Detected { platform, why, weight }
 }
@@ -43,6 +45,7 @@ stored_enums! {
         7 Unrecognised { feed, from, to, title },
         8 WebPage { reason, feeds, was_feed },
         9 LeadsBack,
+        10 SaysMoved { to },
     }
     NoAnswerCause { 0 Resolve, 1 Connect, 2 Timeout, 3 Redirect, 4 TooLarge, 5 Broken, 6 Local, 7 Tls }
     BodyKind { 0 Empty, 1 Html, 2 Json, 3 Xml, 4 Other }

@@ -294,6 +294,7 @@ fn poll() -> PollState {
                 url: "https://example.org/feed".into(),
                 since: START,
             }),
+            announced: None,
         },
         document: DocumentFacts {
             body: Some(Digest([9; 16])),
@@ -309,6 +310,7 @@ fn poll() -> PollState {
             }),
         },
         url_change: None,
+        named: None,
     }
 }
 

@@ -284,6 +284,9 @@ async fn a_page_in_the_place_of_a_feed_is_for_the_operator_to_mend_who_is_told_i
         <link rel=\"alternate\" type=\"application/atom+xml\" href=\"/?feed=atom&amp;token=s3cr3t\"></head><body>x</body></html>";
     let house = in_turn(&[
         || ok(PAGE),
+        // None of the feeds that it names is there.
+        || status(404, &[]),
+        || status(404, &[]),
         || ok("<!DOCTYPE html><title>x</title>"),
         || ok(ONE),
         || ok(PAGE),
