@@ -55,6 +55,11 @@ pub(super) enum StreamEnd {
     /// The server says why.
     #[error("the server ended the stream: {condition}{}", in_brackets(.text))]
     Refused { condition: String, text: String },
+    /// The server refuses it because a component of our name is connected, which may be we.
+    #[error(
+        "the server says that a component of this name is connected (conflict), and may still hold our former connection"
+    )]
+    Held,
     /// The server closed it.
     #[error("the server closed the stream")]
     Closed,
