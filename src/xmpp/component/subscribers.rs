@@ -5,6 +5,7 @@ use super::{
     fault::of_store,
     lease::{AddressLease, LeaseLook, LeaseStep, lease_secs},
     node::Node,
+    reached::Reached,
     stanza::Failure,
     stanza_error::StanzaError,
 };
@@ -47,17 +48,13 @@ pub(super) struct Subscriber {
     /// The node as the subscriber spelt it.
     pub(super) node: String,
     pub(super) topic: String,
-    /// The cursor up to which everything was written; `None` until the feed is served.
-    pub(super) acked: Option<String>,
-    /// The same as the store has it.
+    /// The place up to which the server has read everything; `None` until the feed is served.
+    pub(super) taken: Option<Reached>,
+    /// Its cursor as the store has it.
     pub(super) saved: Option<String>,
-    /// The cursor up to which a filter hid everything behind that.
-    pub(super) looked: Option<String>,
     pub(super) lease: AddressLease,
-    /// The last T of its feed when it was last sent everything.
-    pub(super) through: Option<Stamp>,
-    /// Time at which something was last written to it, since the start.
-    pub(super) written_at: Option<Stamp>,
+    /// Time at which something was last taken, since the start.
+    pub(super) taken_at: Option<Stamp>,
     /// The last message that came back, and when, until it is heard of again.
     pub(super) bounced: Option<(Failure, Stamp)>,
     bounces: u32,
@@ -571,7 +568,7 @@ impl Subscribers {
         };
         self.store.change_subscription(sub, Some(progress)).await?;
         self.change(no, |subscriber| {
-            subscriber.acked = Some(at.to_owned());
+            subscriber.taken = Some(Reached::at(at.to_owned()));
             subscriber.saved = Some(at.to_owned());
         });
         Ok(())
@@ -619,6 +616,10 @@ pub(super) struct Leases {
 /// A stored subscription; `None` for one without a lease, and for one that names nothing any more.
 fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Option<Subscriber> {
     let lease = sub.lease?;
+    let taken = progress.acked.clone().map(|cursor| Reached {
+        looked: progress.scanned.clone(),
+        ..Reached::at(cursor)
+    });
     Some(Subscriber {
         no: sub.no,
         jid: Jid::new(target.jid()).ok()?,
@@ -628,12 +629,10 @@ fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Optio
         has_payload: Node::parse(&target.node).ok()?.has_payload,
         node: target.node.clone(),
         topic: sub.topic.clone(),
-        acked: progress.acked.clone(),
+        taken,
         saved: progress.acked.clone(),
-        looked: progress.scanned.clone(),
         lease: AddressLease::until(lease.until),
-        through: None,
-        written_at: None,
+        taken_at: None,
         bounced: None,
         bounces: 0,
     })

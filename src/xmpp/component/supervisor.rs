@@ -5,6 +5,7 @@ use super::{
     element::Element,
     frames::Frame,
     pace::Flow,
+    proof::Proofs,
     push,
     service::Service,
     stanza::{Received, Request},
@@ -58,6 +59,7 @@ pub(super) struct Supervisor {
     pub(super) connect: Connect,
     pub(super) service: Arc<Service>,
     pub(super) subscribers: Arc<Subscribers>,
+    pub(super) proofs: Arc<Proofs>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Metrics,
     /// A part of 1: by up to a quarter waits are made shorter, so that components do not come all at
@@ -275,6 +277,7 @@ impl Supervisor {
                 Frame::TooLarge(head) => (head, false),
                 Frame::Open(_) | Frame::Close => continue,
             };
+            self.proofs.note(&stanza);
             let mut request = match Received::of(stanza) {
                 Received::Request(request) => request,
                 Received::Answer(answer) => {
