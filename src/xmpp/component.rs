@@ -30,6 +30,7 @@ mod connect;
 mod desk;
 mod disco;
 mod element;
+mod end_reason;
 mod fault;
 mod frames;
 mod lease;

@@ -2,6 +2,7 @@
 //! stream and something to send; not how a message is written, and not who may subscribe.
 
 use super::{
+    end_reason::{EndReason, Notice},
     lease::LOOK_SECS,
     notice::{self, Envelope, PushHeaders},
     plan::Plan,
@@ -9,7 +10,7 @@ use super::{
     reached::Reached,
     shown::{ShownItem, ShownPages, Wanted},
     stream::{self, Outbox, StreamGone},
-    subscribers::{Ending, Subscriber, Subscribers},
+    subscribers::{Subscriber, Subscribers},
 };
 use crate::{
     catalog::{CatalogSnapshot, ReadGate},
@@ -27,7 +28,6 @@ use crate::{
     store::{Store, StoreError, SubscriptionNo},
     telemetry::Metrics,
 };
-use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
 use std::{
     collections::HashMap,
@@ -134,13 +134,8 @@ impl Pusher {
                 Ok(()) = catalog.changed() => self.look_at(&mut plan, self.subscribers.feeds()).await,
                 Ok(()) = accounts.changed() => self.look_at(&mut plan, self.subscribers.feeds()).await,
                 () = self.subscribers.bell.notified() => {
-                    for (subscriber, ending) in self.subscribers.take_ending() {
-                        self.metrics.xmpp_push("ended");
-                        if ending == Ending::TooManyBounces {
-                            // It may be there all the same.
-                            let _ = self.tell(&subscriber, notice::ended).await;
-                        }
-                        self.subscribers.end_for(&subscriber, ending.why()).await;
+                    for (subscriber, reason) in self.subscribers.take_ending() {
+                        self.end(&subscriber, reason).await;
                     }
                     self.look_at(&mut plan, self.subscribers.take_new()).await;
                     self.retry(&mut plan).await;
@@ -185,24 +180,26 @@ impl Pusher {
         catalog.read_by(feed, Some(&principal))
     }
 
-    /// Ends a subscription whose feed is no more, or not for its address any more, and says so once
-    /// there is a stream (XMPP-55).
+    /// Ends a subscription whose feed is no more, or not for its address any more (XMPP-55).
     async fn withdraw(&self, plan: &mut Plan, catalog: &CatalogSnapshot, subscriber: &Subscriber) {
         plan.take(subscriber.no);
-        let (told, why) = match catalog.feed_no(subscriber.feed) {
-            Some(_) => (
-                self.tell(subscriber, notice::ended).await,
-                "the address may not read it any more",
-            ),
-            None => (
-                self.tell(subscriber, notice::deleted).await,
-                "the feed was removed",
-            ),
+        let reason = match catalog.feed_no(subscriber.feed) {
+            Some(_) => EndReason::NotForIt,
+            None => EndReason::FeedRemoved,
         };
-        if told.is_ok() {
-            self.metrics.xmpp_push("ended");
-            self.subscribers.end_for(subscriber, why).await;
+        self.end(subscriber, reason).await;
+    }
+
+    /// Ends a subscription once its subscriber is told, if that one is to be told. Without a stream
+    /// it goes on: the reason comes again with the next.
+    async fn end(&self, subscriber: &Subscriber, reason: EndReason) {
+        if let Some(notice) = reason.notice()
+            && self.tell(subscriber, notice).await.is_err()
+        {
+            return;
         }
+        self.metrics.xmpp_push("ended");
+        self.subscribers.end_for(subscriber, reason).await;
     }
 
     /// Makes due what is read for subscriptions that the operator wants tried, and asks their
@@ -219,7 +216,7 @@ impl Pusher {
     pub(super) async fn tell(
         &self,
         subscriber: &Subscriber,
-        notice: fn(Envelope<'_>, &str) -> Bytes,
+        notice: Notice,
     ) -> Result<(), StreamGone> {
         let outbox = self.outbox.borrow().clone().ok_or(StreamGone)?;
         let (to, id) = (subscriber.jid.to_string(), self.message_id());
@@ -257,13 +254,7 @@ impl Pusher {
         let has_stream = self.outbox.borrow().is_some();
         let leases = self.subscribers.keep_leases(clock, has_stream).await;
         for subscriber in &leases.over {
-            // Where the stream has ended meanwhile, the address is asked again by the next.
-            if self.tell(subscriber, notice::ended).await.is_ok() {
-                self.metrics.xmpp_push("ended");
-                self.subscribers
-                    .end_for(subscriber, "its lease is over, and it does not answer")
-                    .await;
-            }
+            self.end(subscriber, EndReason::LeaseOver).await;
         }
         for subscriber in &leases.to_ask {
             self.ask(subscriber).await;

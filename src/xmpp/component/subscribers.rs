@@ -2,6 +2,7 @@
 //! and ended; not what is pushed to them.
 
 use super::{
+    end_reason::EndReason,
     fault::of_store,
     lease::{AddressLease, LeaseLook, LeaseStep, lease_secs},
     node::Node,
@@ -92,7 +93,8 @@ struct Table {
     by_domain: HashMap<String, HashSet<SubscriptionNo>>,
     /// Bare addresses that asked for something.
     seen: HashSet<String>,
-    ending: Vec<(SubscriptionNo, Ending)>,
+    /// Subscriptions that are to end.
+    ending: HashMap<SubscriptionNo, EndReason>,
     /// Time of the last look at leases while there was a stream.
     looked_at: Option<Stamp>,
 }
@@ -464,9 +466,9 @@ impl Subscribers {
             subscriber.bounces += 1;
             subscriber.bounced = Some((failure.clone(), now));
             if is_final {
-                ending.push((*no, Ending::NoAddress));
+                ending.entry(*no).or_insert(EndReason::NoAddress);
             } else if subscriber.bounces >= BOUNCES_MAX {
-                ending.push((*no, Ending::TooManyBounces));
+                ending.entry(*no).or_insert(EndReason::TooManyBounces);
             }
         }
         drop(table);
@@ -485,7 +487,7 @@ impl Subscribers {
         };
         let address = subscriber.jid.to_string();
         if is_gone {
-            table.ending.push((no, Ending::NotThere));
+            table.ending.entry(no).or_insert(EndReason::NotThere);
         } else if !is_unsure {
             table.seen.insert(address);
         }
@@ -494,7 +496,7 @@ impl Subscribers {
     }
 
     /// The subscriptions that are to end, each with the reason.
-    pub(super) fn take_ending(&self) -> Vec<(Subscriber, Ending)> {
+    pub(super) fn take_ending(&self) -> Vec<(Subscriber, EndReason)> {
         let mut table = self.lock();
         let ending = std::mem::take(&mut table.ending);
         let known = ending.into_iter();
@@ -575,33 +577,12 @@ impl Subscribers {
     }
 
     /// Ends a subscription for a reason, and says so in the log.
-    pub(super) async fn end_for(&self, subscriber: &Subscriber, why: &str) {
+    pub(super) async fn end_for(&self, subscriber: &Subscriber, reason: EndReason) {
+        let why = reason.why();
         let (node, host) = (&subscriber.node, subscriber.jid.domain());
         info!(xmpp.host = %host, "The subscription to `{node}` of an address at {host} ends: {why}");
         if let Err(error) = self.end(subscriber.no).await {
             warn!("A subscription of XMPP that has ended could not be removed: {error}");
-        }
-    }
-}
-
-/// The end of a subscription by the answers of others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
-    /// Its server says that there is no such address.
-    NoAddress,
-    /// Its server says that the address is not there now.
-    NotThere,
-    /// Too many messages came back.
-    TooManyBounces,
-}
-
-impl Ending {
-    /// The reason, for the log.
-    pub(super) fn why(self) -> &'static str {
-        match self {
-            Self::NoAddress => "its server says that there is no such address",
-            Self::NotThere => "the address is not there any more",
-            Self::TooManyBounces => "too many messages to it came back",
         }
     }
 }
