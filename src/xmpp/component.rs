@@ -7,6 +7,7 @@ use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     setting::RefusedSetting,
 };
+use proof::Proofs;
 use push::Pusher;
 use secret_file::secret;
 use service::Service;
@@ -29,6 +30,7 @@ mod connect;
 mod desk;
 mod disco;
 mod element;
+mod end_reason;
 mod fault;
 mod frames;
 mod lease;
@@ -36,7 +38,10 @@ mod node;
 mod notice;
 mod ns;
 mod pace;
+mod plan;
+mod proof;
 mod push;
+mod reached;
 mod rsm;
 mod secret_file;
 mod service;
@@ -119,6 +124,12 @@ impl Component {
             subscribers: subscribers.clone(),
             clock: clock.clone(),
         });
+        let proofs = Arc::new(Proofs::new(
+            jid.clone(),
+            store.clone(),
+            subscribers.clone(),
+            clock.clone(),
+        ));
         let outbox = watch::Sender::new(None);
         let pusher = Pusher {
             jid: jid.clone(),
@@ -127,8 +138,8 @@ impl Component {
             store,
             gate,
             notify,
+            proofs: proofs.clone(),
             settled: SettledClock::new(clock.clone()),
-            clock: clock.clone(),
             metrics: metrics.clone(),
             outbox: outbox.subscribe(),
             messages: AtomicU64::new(0),
@@ -142,6 +153,7 @@ impl Component {
             connect,
             service,
             subscribers,
+            proofs,
             clock,
             metrics,
             jitter: rand::random,

@@ -15,22 +15,25 @@ impl Component {
         let bounced = subscriber.bounced.as_ref();
         let bounced = bounced.map(|(failure, _)| format!("it came back: {}", failure.condition));
         let is_failing = fault.is_some() || bounced.is_some();
-        let written = subscriber.written_at.map(|_| "taken".to_owned());
+        let is_unproved = self.pusher.proofs.is_waiting(subscriber.no);
+        let unproved = is_unproved.then(|| UNPROVED.to_owned());
+        let taken = subscriber.taken_at.map(|_| "taken".to_owned());
         let bounced_at = subscriber.bounced.as_ref().map(|(_, at)| *at);
         Some(SubscriptionState {
             is_failing,
             lag_secs: self.lag_secs(&subscriber),
-            last_answer: fault.or(bounced).or(written),
-            answered_at: bounced_at.or(subscriber.written_at),
+            last_answer: fault.or(bounced).or(unproved).or(taken),
+            answered_at: bounced_at.or(subscriber.taken_at),
         })
     }
 
     /// Seconds between the newest change of what is read for a subscriber and the last one that was
-    /// looked at for it.
+    /// looked at for it, and is taken.
     fn lag_secs(&self, subscriber: &Subscriber) -> Option<u64> {
         let head = self.pusher.head_for(subscriber)?;
-        let acked = || Toc::parse(subscriber.acked.as_deref()?)?.t.stamp();
-        let through = subscriber.through.or_else(acked)?;
+        let taken = subscriber.taken.as_ref()?;
+        let of_cursor = || Toc::parse(&taken.cursor)?.t.stamp();
+        let through = taken.through.or_else(of_cursor)?;
         Some(head.last_t.secs_since(through))
     }
 
@@ -73,3 +76,4 @@ impl Component {
 }
 
 const NO_STREAM: &str = "there is no stream to the server of XMPP";
+const UNPROVED: &str = "written, not answered yet";

@@ -2,15 +2,19 @@
 //! stream and something to send; not how a message is written, and not who may subscribe.
 
 use super::{
+    end_reason::{EndReason, Notice},
     lease::LOOK_SECS,
     notice::{self, Envelope, PushHeaders},
+    plan::Plan,
+    proof::Proofs,
+    reached::Reached,
     shown::{ShownItem, ShownPages, Wanted},
     stream::{self, Outbox, StreamGone},
-    subscribers::{Ending, Subscriber, Subscribers},
+    subscribers::{Subscriber, Subscribers},
 };
 use crate::{
     catalog::{CatalogSnapshot, ReadGate},
-    clock::{Clock, SettledClock},
+    clock::SettledClock,
     feed::{
         filter::Filter,
         order::Order,
@@ -21,13 +25,12 @@ use crate::{
     },
     notify::Notify,
     readers::ReadError,
-    store::{Store, StoreError, SubscriptionNo, subscriptions::Acknowledged},
+    store::{Store, StoreError, SubscriptionNo},
     telemetry::Metrics,
 };
-use bytes::Bytes;
-use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{FutureExt as _, StreamExt as _};
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -44,6 +47,8 @@ use tracing::warn;
 /// Items at most that one is sent who is behind; beyond that the newest alone, by which it sees
 /// that it has to read.
 pub(super) const ITEMS_BEHIND_MAX: usize = 100;
+/// Subscribers to whom something is written at most before their positions are noted.
+const RECIPIENTS_AT_ONCE_MAX: usize = 64;
 /// Seconds after a failure of the store before a feed is read again.
 const OURS_SECS: u64 = 5;
 
@@ -55,8 +60,8 @@ pub(super) struct Pusher {
     pub(super) store: Arc<dyn Store>,
     pub(super) gate: ReadGate,
     pub(super) notify: Arc<Notify>,
-    pub(super) clock: Arc<dyn Clock>,
-    /// The same, for leases.
+    pub(super) proofs: Arc<Proofs>,
+    /// The clock of leases.
     pub(super) settled: SettledClock,
     pub(super) metrics: Metrics,
     pub(super) outbox: watch::Receiver<Option<Outbox>>,
@@ -65,27 +70,13 @@ pub(super) struct Pusher {
     pub(super) nonce: u64,
 }
 
-/// A feed that has moved, or may not be watched any more.
-type Moved = BoxFuture<'static, (FeedNo, Option<watch::Receiver<Head>>)>;
-
-/// Feeds that are read for subscribers, and who reads each.
-#[derive(Default)]
-struct Plan {
-    readers: HashMap<FeedNo, BTreeSet<SubscriptionNo>>,
-    /// The feed that is read for each.
-    read_for: HashMap<SubscriptionNo, FeedNo>,
-    watched: HashSet<FeedNo>,
-    moves: FuturesUnordered<Moved>,
-    /// Feeds that may hold something new.
-    due: BTreeSet<FeedNo>,
-}
-
 /// Subscribers who are sent the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Group {
     order: Order,
     filter: Filter,
-    acked: String,
+    /// The cursor of the last item that was written to them.
+    written: String,
     since: String,
 }
 
@@ -122,7 +113,7 @@ impl Pusher {
     /// Pushes until `stop`.
     pub(super) async fn run(&self, stop: &CancellationToken) {
         let mut plan = Plan::default();
-        let mut outbox = self.outbox.clone();
+        let (mut outbox, mut way) = (self.outbox.clone(), None);
         let (mut catalog, mut accounts) = (self.gate.catalog.watch(), self.gate.auth.watch());
         let mut leases = interval(Duration::from_secs(LOOK_SECS));
         leases.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -135,30 +126,32 @@ impl Pusher {
                     if changed.is_err() {
                         return;
                     }
+                    way = outbox.borrow_and_update().clone();
+                    self.proofs.forget_unproved();
                     plan.due.extend(plan.readers.keys());
                     self.look_at(&mut plan, self.subscribers.feeds()).await;
                 }
                 Ok(()) = catalog.changed() => self.look_at(&mut plan, self.subscribers.feeds()).await,
                 Ok(()) = accounts.changed() => self.look_at(&mut plan, self.subscribers.feeds()).await,
                 () = self.subscribers.bell.notified() => {
-                    for (subscriber, ending) in self.subscribers.take_ending() {
-                        self.metrics.xmpp_push("ended");
-                        if ending == Ending::TooManyBounces {
-                            // It may be there all the same.
-                            let _ = self.tell(&subscriber, notice::ended).await;
-                        }
-                        self.subscribers.end_for(&subscriber, ending.why()).await;
+                    for (subscriber, reason) in self.subscribers.take_ending() {
+                        self.end(&subscriber, reason).await;
                     }
                     self.look_at(&mut plan, self.subscribers.take_new()).await;
                     self.retry(&mut plan).await;
                 }
                 Some(moved) = plan.moves.next() => plan.note(moved),
                 _ = leases.tick() => self.keep_leases().await,
+                () = self.proofs.changed() => {}
             }
             while let Some(Some(moved)) = plan.moves.next().now_or_never() {
                 plan.note(moved);
             }
-            let pushing = self.push_due(&mut plan);
+            let pushing = async {
+                if let Some(outbox) = &way {
+                    self.push_due(&mut plan, outbox).await;
+                }
+            };
             if stop.run_until_cancelled(pushing).await.is_none() {
                 return;
             }
@@ -187,24 +180,26 @@ impl Pusher {
         catalog.read_by(feed, Some(&principal))
     }
 
-    /// Ends a subscription whose feed is no more, or not for its address any more, and says so once
-    /// there is a stream (XMPP-55).
+    /// Ends a subscription whose feed is no more, or not for its address any more (XMPP-55).
     async fn withdraw(&self, plan: &mut Plan, catalog: &CatalogSnapshot, subscriber: &Subscriber) {
         plan.take(subscriber.no);
-        let (told, why) = match catalog.feed_no(subscriber.feed) {
-            Some(_) => (
-                self.tell(subscriber, notice::ended).await,
-                "the address may not read it any more",
-            ),
-            None => (
-                self.tell(subscriber, notice::deleted).await,
-                "the feed was removed",
-            ),
+        let reason = match catalog.feed_no(subscriber.feed) {
+            Some(_) => EndReason::NotForIt,
+            None => EndReason::FeedRemoved,
         };
-        if told.is_ok() {
-            self.metrics.xmpp_push("ended");
-            self.subscribers.end_for(subscriber, why).await;
+        self.end(subscriber, reason).await;
+    }
+
+    /// Ends a subscription once its subscriber is told, if that one is to be told. Without a stream
+    /// it goes on: the reason comes again with the next.
+    async fn end(&self, subscriber: &Subscriber, reason: EndReason) {
+        if let Some(notice) = reason.notice()
+            && self.tell(subscriber, notice).await.is_err()
+        {
+            return;
         }
+        self.metrics.xmpp_push("ended");
+        self.subscribers.end_for(subscriber, reason).await;
     }
 
     /// Makes due what is read for subscriptions that the operator wants tried, and asks their
@@ -221,7 +216,7 @@ impl Pusher {
     pub(super) async fn tell(
         &self,
         subscriber: &Subscriber,
-        notice: fn(Envelope<'_>, &str) -> Bytes,
+        notice: Notice,
     ) -> Result<(), StreamGone> {
         let outbox = self.outbox.borrow().clone().ok_or(StreamGone)?;
         let (to, id) = (subscriber.jid.to_string(), self.message_id());
@@ -259,35 +254,29 @@ impl Pusher {
         let has_stream = self.outbox.borrow().is_some();
         let leases = self.subscribers.keep_leases(clock, has_stream).await;
         for subscriber in &leases.over {
-            // Where the stream has ended meanwhile, the address is asked again by the next.
-            if self.tell(subscriber, notice::ended).await.is_ok() {
-                self.metrics.xmpp_push("ended");
-                self.subscribers
-                    .end_for(subscriber, "its lease is over, and it does not answer")
-                    .await;
-            }
+            self.end(subscriber, EndReason::LeaseOver).await;
         }
         for subscriber in &leases.to_ask {
             self.ask(subscriber).await;
         }
     }
 
-    /// Pushes what is due, while there is a stream.
-    async fn push_due(&self, plan: &mut Plan) {
-        let Some(outbox) = self.outbox.borrow().clone() else {
+    /// Pushes what is due. Where the stream has ended meanwhile, everything is due again with the
+    /// next.
+    async fn push_due(&self, plan: &mut Plan, outbox: &Outbox) {
+        if self.keep_proofs(outbox).await.is_err() {
             return;
-        };
+        }
         while let Some(feed) = plan.due.first().copied() {
             let Some(numbers) = plan.readers.get(&feed) else {
                 plan.due.remove(&feed);
                 continue;
             };
             let numbers: Vec<_> = numbers.iter().copied().collect();
-            match self.push_feed(feed, &numbers, &outbox).await {
+            match self.push_feed(feed, &numbers, outbox).await {
                 Ok(()) => {
                     plan.due.remove(&feed);
                 }
-                // Everything is due again with the next stream.
                 Err(PushFault::Gone) => return,
                 Err(PushFault::Store(error)) => {
                     warn!("Pushes over XMPP wait for the store: {error}");
@@ -317,15 +306,15 @@ impl Pusher {
             if self.read_for(&catalog, &subscriber) != Some(feed) {
                 continue;
             }
-            let Some(acked) = &subscriber.acked else {
+            let Some(reached) = self.proofs.written_to(&subscriber) else {
                 self.settle(feed, &subscriber).await?;
                 continue;
             };
             let group = Group {
                 order: subscriber.order,
                 filter: subscriber.filter.clone(),
-                acked: acked.clone(),
-                since: subscriber.looked.clone().unwrap_or_else(|| acked.clone()),
+                since: reached.looked.unwrap_or_else(|| reached.cursor.clone()),
+                written: reached.cursor,
             };
             groups.entry(group).or_default().push(subscriber);
         }
@@ -340,12 +329,8 @@ impl Pusher {
                     return Err(PushFault::Store(StoreError::Away(error.to_string())));
                 }
             };
-            self.send(&behind, &subscribers, outbox).await?;
-            for subscriber in &subscribers {
-                let through = head.map(|head| head.last_t);
-                self.subscribers
-                    .change(subscriber.no, |it| it.through = through);
-            }
+            let through = head.map(|head| head.last_t);
+            self.send(&behind, through, &subscribers, outbox).await?;
         }
         Ok(())
     }
@@ -366,7 +351,7 @@ impl Pusher {
         let view = View::all(feed, group.order).filtered(group.filter.clone());
         let mut behind = Behind {
             items: Vec::new(),
-            previous: group.acked.clone(),
+            previous: group.written.clone(),
             total: None,
             to: None,
             looked: None,
@@ -426,100 +411,89 @@ impl Pusher {
         })
     }
 
-    /// Sends a group what it is behind, and keeps its new position once that is written.
+    /// Sends a group what it is behind, and notes the place that it has reached.
     async fn send(
         &self,
         behind: &Behind,
+        through: Option<Stamp>,
         subscribers: &[Subscriber],
         outbox: &Outbox,
     ) -> Result<(), PushFault> {
         let Some(to) = &behind.to else {
             // A position that begins anew stays until there is an item to say it with.
-            if behind.anew.is_some() {
-                return Ok(());
-            }
+            let is_further = behind.anew.is_none();
             for subscriber in subscribers {
-                let looked = behind.looked.clone();
-                self.subscribers
-                    .change(subscriber.no, |it| it.looked = looked);
+                self.proofs.note_look(subscriber.no, |reached| {
+                    reached.through = through;
+                    if is_further {
+                        reached.looked.clone_from(&behind.looked);
+                    }
+                });
             }
             return Ok(());
         };
-        for subscriber in subscribers {
-            let address = subscriber.jid.to_string();
-            // Nothing that is sent follows what a reader holds who begins anew.
-            let (mut anew, mut previous) = match behind.anew {
-                Some(anew) => (Some(anew), ""),
-                None => (None, behind.previous.as_str()),
-            };
-            for item in &behind.items {
-                let id = self.message_id();
-                let envelope = Envelope {
-                    from: &self.jid,
-                    to: &address,
-                    id: &id,
-                };
-                let headers = PushHeaders {
-                    total: behind.total,
-                    previous,
-                    last: &item.cursor,
-                    anew: anew.take(),
-                    generation: behind.generation,
-                };
-                let (node, has_payload) = (&subscriber.node, subscriber.has_payload);
-                let message = notice::push(envelope, node, item, has_payload, headers);
-                outbox.push(message).await?;
-                previous = &item.cursor;
+        let reached = Reached {
+            cursor: to.clone(),
+            looked: behind.looked.clone(),
+            through,
+        };
+        for part in subscribers.chunks(RECIPIENTS_AT_ONCE_MAX) {
+            for subscriber in part {
+                self.write(behind, subscriber, outbox).await?;
             }
-        }
-        outbox.pushes_written().await?;
-        self.acknowledge(to, behind, subscribers).await;
-        let sent = behind.items.len() as u64 * subscribers.len() as u64;
-        self.metrics.xmpp_pushes("written", sent);
-        if behind.has_gap {
-            self.metrics.xmpp_pushes("gap", subscribers.len() as u64);
+            outbox.pushes_written().await?;
+            self.proofs.note_written(part, &reached);
+            let sent = behind.items.len() as u64 * part.len() as u64;
+            self.metrics.xmpp_pushes("written", sent);
+            if behind.has_gap {
+                self.metrics.xmpp_pushes("gap", part.len() as u64);
+            }
+            self.keep_proofs(outbox).await?;
         }
         Ok(())
     }
 
-    /// Keeps the position of subscribers who were sent everything up to a cursor. Where the store
-    /// does not take it now, it takes it with the next.
-    async fn acknowledge(&self, to: &str, behind: &Behind, subscribers: &[Subscriber]) {
-        let acknowledged = |subscriber: &Subscriber| Acknowledged {
-            subscription: subscriber.no,
-            from: subscriber.saved.clone().unwrap_or_default(),
-            to: to.to_owned(),
-            on_behalf_of: None,
-            scanned: behind.looked.clone(),
-            channel_t: None,
+    /// Hands the stream what a subscriber is behind.
+    async fn write(
+        &self,
+        behind: &Behind,
+        subscriber: &Subscriber,
+        outbox: &Outbox,
+    ) -> Result<(), StreamGone> {
+        let address = subscriber.jid.to_string();
+        // Nothing that is sent follows what a reader holds who begins anew.
+        let (mut anew, mut previous) = match behind.anew {
+            Some(anew) => (Some(anew), ""),
+            None => (None, behind.previous.as_str()),
         };
-        let all = subscribers.iter().map(acknowledged).collect();
-        let moved = match self.store.acknowledge(all).await {
-            Ok(moved) => moved,
-            Err(error) => {
-                warn!("Positions over XMPP could not be saved: {error}");
-                vec![false; subscribers.len()]
-            }
-        };
-        let now = Stamp::from_micros(self.clock.now_us());
-        for (subscriber, moved) in subscribers.iter().zip(moved) {
-            let mut saved = Some(to.to_owned());
-            if !moved {
-                saved = match self.store.subscription(subscriber.no).await {
-                    Ok(Some((_, progress))) => progress.acked,
-                    Ok(None) => {
-                        self.subscribers.forget(subscriber.no);
-                        continue;
-                    }
-                    Err(_) => subscriber.saved.clone(),
-                };
-            }
-            self.subscribers.change(subscriber.no, |it| {
-                it.acked = Some(to.to_owned());
-                it.written_at = Some(now);
-                it.looked.clone_from(&behind.looked);
-                it.saved = saved;
-            });
+        for item in &behind.items {
+            let id = self.message_id();
+            let envelope = Envelope {
+                from: &self.jid,
+                to: &address,
+                id: &id,
+            };
+            let headers = PushHeaders {
+                total: behind.total,
+                previous,
+                last: &item.cursor,
+                anew: anew.take(),
+                generation: behind.generation,
+            };
+            let (node, has_payload) = (&subscriber.node, subscriber.has_payload);
+            let message = notice::push(envelope, node, item, has_payload, headers);
+            outbox.push(message).await?;
+            previous = &item.cursor;
+        }
+        Ok(())
+    }
+
+    /// Keeps the positions that are proved, and asks for the next proof once it is due.
+    async fn keep_proofs(&self, outbox: &Outbox) -> Result<(), StreamGone> {
+        self.proofs.keep_proved().await;
+        match self.proofs.next_ping() {
+            Some(ping) => outbox.push(ping).await,
+            None => Ok(()),
         }
     }
 
@@ -539,62 +513,4 @@ fn probe_id(no: SubscriptionNo) -> String {
 /// The subscription whose address answers a question with this id.
 pub(super) fn probed(id: &str) -> Option<SubscriptionNo> {
     id.strip_prefix(PROBE)?.parse().ok().map(SubscriptionNo)
-}
-
-impl Plan {
-    /// Puts a subscriber to the feed that is read for it, which is due.
-    fn put(&mut self, no: SubscriptionNo, read: FeedNo, notify: &Notify) {
-        if self.read_for.get(&no) != Some(&read) {
-            self.take(no);
-            self.read_for.insert(no, read);
-            self.readers.entry(read).or_default().insert(no);
-            self.due.insert(read);
-        }
-        if self.watched.insert(read) {
-            match notify.watch(read) {
-                Some(changes) => self.moves.push(next_move(read, changes)),
-                None => {
-                    self.watched.remove(&read);
-                }
-            }
-        }
-    }
-
-    fn take(&mut self, no: SubscriptionNo) {
-        let Some(read) = self.read_for.remove(&no) else {
-            return;
-        };
-        if let Some(readers) = self.readers.get_mut(&read) {
-            readers.remove(&no);
-            if readers.is_empty() {
-                self.readers.remove(&read);
-            }
-        }
-    }
-
-    /// Notes that a feed has moved, and waits for its next move as long as somebody reads it.
-    fn note(&mut self, (feed, changes): (FeedNo, Option<watch::Receiver<Head>>)) {
-        self.due.insert(feed);
-        match changes {
-            Some(changes) if self.readers.contains_key(&feed) => {
-                self.moves.push(next_move(feed, changes));
-            }
-            Some(_) => {
-                self.watched.remove(&feed);
-            }
-            // A look after a pause, beside the watch.
-            None => {}
-        }
-    }
-}
-
-/// The next move of a feed.
-fn next_move(feed: FeedNo, mut changes: watch::Receiver<Head>) -> Moved {
-    Box::pin(async move {
-        match changes.changed().await {
-            Ok(()) => (feed, Some(changes)),
-            // It was forgotten: the catalog says so, too.
-            Err(_) => std::future::pending().await,
-        }
-    })
 }

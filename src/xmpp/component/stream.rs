@@ -55,6 +55,11 @@ pub(super) enum StreamEnd {
     /// The server says why.
     #[error("the server ended the stream: {condition}{}", in_brackets(.text))]
     Refused { condition: String, text: String },
+    /// The server refuses it because a component of our name is connected, which may be we.
+    #[error(
+        "the server says that a component of this name is connected (conflict), and may still hold our former connection"
+    )]
+    Held,
     /// The server closed it.
     #[error("the server closed the stream")]
     Closed,
@@ -110,57 +115,49 @@ pub(super) struct StreamGone;
 impl Outbox {
     /// Hands the refusal of a request to the stream: it waits behind no answer.
     pub(super) async fn refuse(&self, stanza: &Element) -> Result<(), StreamGone> {
-        let bytes = stanza.written(ns::COMPONENT);
-        let line = Line {
-            bytes,
-            written: None,
-        };
-        self.refusals.send(line).await.map_err(|_| StreamGone)
+        hand(&self.refusals, stanza.written(ns::COMPONENT)).await
     }
 
     /// Hands an answer, or a question of ours, to the stream.
     pub(super) async fn answer(&self, stanza: &Element) -> Result<(), StreamGone> {
-        let bytes = stanza.written(ns::COMPONENT);
-        let line = Line {
-            bytes,
-            written: None,
-        };
-        self.answers.send(line).await.map_err(|_| StreamGone)
+        hand(&self.answers, stanza.written(ns::COMPONENT)).await
     }
 
     /// Hands an answer to the stream, and waits until it is written; its bytes.
     pub(super) async fn answer_written(&self, stanza: &Element) -> Result<usize, StreamGone> {
         let bytes = stanza.written(ns::COMPONENT);
         let len = bytes.len();
-        let (written, done) = oneshot::channel();
-        let line = Line {
-            bytes,
-            written: Some(written),
-        };
-        self.answers.send(line).await.map_err(|_| StreamGone)?;
-        done.await.map_err(|_| StreamGone)?;
+        hand_and_wait(&self.answers, bytes).await?;
         Ok(len)
     }
 
     /// Hands a push to the stream; it waits while too many are before it.
     pub(super) async fn push(&self, bytes: Bytes) -> Result<(), StreamGone> {
-        let line = Line {
-            bytes,
-            written: None,
-        };
-        self.pushes.send(line).await.map_err(|_| StreamGone)
+        hand(&self.pushes, bytes).await
     }
 
     /// Waits until every push before is written.
     pub(super) async fn pushes_written(&self) -> Result<(), StreamGone> {
-        let (written, all) = oneshot::channel();
-        let line = Line {
-            bytes: Bytes::new(),
-            written: Some(written),
-        };
-        self.pushes.send(line).await.map_err(|_| StreamGone)?;
-        all.await.map_err(|_| StreamGone)
+        hand_and_wait(&self.pushes, Bytes::new()).await
     }
+}
+
+async fn hand(queue: &mpsc::Sender<Line>, bytes: Bytes) -> Result<(), StreamGone> {
+    let line = Line {
+        bytes,
+        written: None,
+    };
+    queue.send(line).await.map_err(|_| StreamGone)
+}
+
+async fn hand_and_wait(queue: &mpsc::Sender<Line>, bytes: Bytes) -> Result<(), StreamGone> {
+    let (written, done) = oneshot::channel();
+    let line = Line {
+        bytes,
+        written: Some(written),
+    };
+    queue.send(line).await.map_err(|_| StreamGone)?;
+    done.await.map_err(|_| StreamGone)
 }
 
 /// A stream that is open, and its two ends for us.
@@ -176,9 +173,7 @@ pub(super) struct Stream {
     writer: BufWriter<WriteHalf<AnyConnection>>,
     jid: String,
     incoming: mpsc::Sender<Frame>,
-    refusals: mpsc::Receiver<Line>,
-    answers: mpsc::Receiver<Line>,
-    pushes: mpsc::Receiver<Line>,
+    lines: Lines,
     pings: mpsc::Sender<Line>,
 }
 
@@ -201,9 +196,12 @@ pub(super) async fn open(
             writer: BufWriter::new(writer),
             jid: jid.to_owned(),
             incoming: sender,
-            refusals: refusals_taken,
-            answers: answers_taken,
-            pushes: pushes_taken,
+            lines: Lines {
+                refusals: refusals_taken,
+                answers: answers_taken,
+                pushes: pushes_taken,
+                turn: 0,
+            },
             pings: answers.clone(),
         },
         outbox: Outbox {
@@ -323,25 +321,11 @@ fn refused(error: &Element) -> StreamEnd {
 impl Stream {
     /// Carries stanzas both ways until the stream ends, or until `stop`.
     pub(super) async fn run(self, stop: &CancellationToken) -> StreamEnd {
-        let Self {
-            reader,
-            writer,
-            jid,
-            incoming,
-            refusals,
-            answers,
-            pushes,
-            pings,
-        } = self;
-        let lines = Lines {
-            refusals,
-            answers,
-            pushes,
-            turn: 0,
-        };
+        let reading = read(self.reader, &self.jid, self.incoming, self.pings);
+        let writing = write(self.writer, self.lines, stop);
         tokio::select! {
-            end = read(reader, &jid, incoming, pings) => end,
-            end = write(writer, lines, stop) => end,
+            end = reading => end,
+            end = writing => end,
         }
     }
 }

@@ -2,9 +2,11 @@
 //! and ended; not what is pushed to them.
 
 use super::{
+    end_reason::EndReason,
     fault::of_store,
     lease::{AddressLease, LeaseLook, LeaseStep, lease_secs},
     node::Node,
+    reached::Reached,
     stanza::Failure,
     stanza_error::StanzaError,
 };
@@ -47,17 +49,13 @@ pub(super) struct Subscriber {
     /// The node as the subscriber spelt it.
     pub(super) node: String,
     pub(super) topic: String,
-    /// The cursor up to which everything was written; `None` until the feed is served.
-    pub(super) acked: Option<String>,
-    /// The same as the store has it.
+    /// The place up to which the server has read everything; `None` until the feed is served.
+    pub(super) taken: Option<Reached>,
+    /// Its cursor as the store has it.
     pub(super) saved: Option<String>,
-    /// The cursor up to which a filter hid everything behind that.
-    pub(super) looked: Option<String>,
     pub(super) lease: AddressLease,
-    /// The last T of its feed when it was last sent everything.
-    pub(super) through: Option<Stamp>,
-    /// Time at which something was last written to it, since the start.
-    pub(super) written_at: Option<Stamp>,
+    /// Time at which something was last taken, since the start.
+    pub(super) taken_at: Option<Stamp>,
     /// The last message that came back, and when, until it is heard of again.
     pub(super) bounced: Option<(Failure, Stamp)>,
     bounces: u32,
@@ -95,7 +93,8 @@ struct Table {
     by_domain: HashMap<String, HashSet<SubscriptionNo>>,
     /// Bare addresses that asked for something.
     seen: HashSet<String>,
-    ending: Vec<(SubscriptionNo, Ending)>,
+    /// Subscriptions that are to end.
+    ending: HashMap<SubscriptionNo, EndReason>,
     /// Time of the last look at leases while there was a stream.
     looked_at: Option<Stamp>,
 }
@@ -467,9 +466,9 @@ impl Subscribers {
             subscriber.bounces += 1;
             subscriber.bounced = Some((failure.clone(), now));
             if is_final {
-                ending.push((*no, Ending::NoAddress));
+                ending.entry(*no).or_insert(EndReason::NoAddress);
             } else if subscriber.bounces >= BOUNCES_MAX {
-                ending.push((*no, Ending::TooManyBounces));
+                ending.entry(*no).or_insert(EndReason::TooManyBounces);
             }
         }
         drop(table);
@@ -488,7 +487,7 @@ impl Subscribers {
         };
         let address = subscriber.jid.to_string();
         if is_gone {
-            table.ending.push((no, Ending::NotThere));
+            table.ending.entry(no).or_insert(EndReason::NotThere);
         } else if !is_unsure {
             table.seen.insert(address);
         }
@@ -497,7 +496,7 @@ impl Subscribers {
     }
 
     /// The subscriptions that are to end, each with the reason.
-    pub(super) fn take_ending(&self) -> Vec<(Subscriber, Ending)> {
+    pub(super) fn take_ending(&self) -> Vec<(Subscriber, EndReason)> {
         let mut table = self.lock();
         let ending = std::mem::take(&mut table.ending);
         let known = ending.into_iter();
@@ -571,40 +570,19 @@ impl Subscribers {
         };
         self.store.change_subscription(sub, Some(progress)).await?;
         self.change(no, |subscriber| {
-            subscriber.acked = Some(at.to_owned());
+            subscriber.taken = Some(Reached::at(at.to_owned()));
             subscriber.saved = Some(at.to_owned());
         });
         Ok(())
     }
 
     /// Ends a subscription for a reason, and says so in the log.
-    pub(super) async fn end_for(&self, subscriber: &Subscriber, why: &str) {
+    pub(super) async fn end_for(&self, subscriber: &Subscriber, reason: EndReason) {
+        let why = reason.why();
         let (node, host) = (&subscriber.node, subscriber.jid.domain());
         info!(xmpp.host = %host, "The subscription to `{node}` of an address at {host} ends: {why}");
         if let Err(error) = self.end(subscriber.no).await {
             warn!("A subscription of XMPP that has ended could not be removed: {error}");
-        }
-    }
-}
-
-/// The end of a subscription by the answers of others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
-    /// Its server says that there is no such address.
-    NoAddress,
-    /// Its server says that the address is not there now.
-    NotThere,
-    /// Too many messages came back.
-    TooManyBounces,
-}
-
-impl Ending {
-    /// The reason, for the log.
-    pub(super) fn why(self) -> &'static str {
-        match self {
-            Self::NoAddress => "its server says that there is no such address",
-            Self::NotThere => "the address is not there any more",
-            Self::TooManyBounces => "too many messages to it came back",
         }
     }
 }
@@ -619,6 +597,10 @@ pub(super) struct Leases {
 /// A stored subscription; `None` for one without a lease, and for one that names nothing any more.
 fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Option<Subscriber> {
     let lease = sub.lease?;
+    let taken = progress.acked.clone().map(|cursor| Reached {
+        looked: progress.scanned.clone(),
+        ..Reached::at(cursor)
+    });
     Some(Subscriber {
         no: sub.no,
         jid: Jid::new(target.jid()).ok()?,
@@ -628,12 +610,10 @@ fn of_row(sub: &Subscription, target: &XmppTarget, progress: &Progress) -> Optio
         has_payload: Node::parse(&target.node).ok()?.has_payload,
         node: target.node.clone(),
         topic: sub.topic.clone(),
-        acked: progress.acked.clone(),
+        taken,
         saved: progress.acked.clone(),
-        looked: progress.scanned.clone(),
         lease: AddressLease::until(lease.until),
-        through: None,
-        written_at: None,
+        taken_at: None,
         bounced: None,
         bounces: 0,
     })

@@ -5,6 +5,7 @@ use super::{
     element::Element,
     frames::Frame,
     pace::Flow,
+    proof::Proofs,
     push,
     service::Service,
     stanza::{Received, Request},
@@ -38,6 +39,9 @@ const REFUSED_WAIT_MS: u64 = 40_000;
 /// A stream that served for as long as the next wait, within these bounds in milliseconds, was a
 /// good one: the waits begin anew.
 const GOOD_MS: RangeInclusive<u64> = 2_000..=30_000;
+/// Seconds in which a server that refuses a stream by `conflict` may hold a former connection of
+/// ours. After that another component has the name.
+const HELD_SECS: u64 = 180;
 /// Answers under way at once at most, until they are written. Each is as large as a stanza may be
 /// (`xmpp.stanza_bytes_max`), so that all of them have a few megabytes.
 const ANSWERS_MAX: usize = 16;
@@ -55,6 +59,7 @@ pub(super) struct Supervisor {
     pub(super) connect: Connect,
     pub(super) service: Arc<Service>,
     pub(super) subscribers: Arc<Subscribers>,
+    pub(super) proofs: Arc<Proofs>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Metrics,
     /// A part of 1: by up to a quarter waits are made shorter, so that components do not come all at
@@ -77,6 +82,35 @@ impl ConnectionState {
     }
 }
 
+/// The condition by which a server says that a component of our name is connected.
+const CONFLICT: &str = "conflict";
+
+/// Refusals in a row by `conflict`, of streams that were never open.
+#[derive(Debug, Default)]
+struct Conflicts {
+    since: Option<Instant>,
+}
+
+impl Conflicts {
+    // Decides: When does another component have our name?
+    /// The end of a stream in other words where it may be our former connection that the server still
+    /// holds. A server that ends an open stream so has connected another component since.
+    fn seen(&mut self, end: StreamEnd, was_open: bool, now: Instant) -> StreamEnd {
+        let is_conflict =
+            matches!(&end, StreamEnd::Refused { condition, .. } if condition == CONFLICT);
+        if !is_conflict || was_open {
+            self.since = None;
+            return end;
+        }
+        let since = *self.since.get_or_insert(now);
+        if now.saturating_duration_since(since) < Duration::from_secs(HELD_SECS) {
+            StreamEnd::Held
+        } else {
+            end
+        }
+    }
+}
+
 impl StreamEnd {
     // Decides: Which end of a stream needs an operator?
     /// True where another try will end in the same way, until somebody changes a configuration.
@@ -84,7 +118,7 @@ impl StreamEnd {
         let conditions = [
             "not-authorized",
             "host-unknown",
-            "conflict",
+            CONFLICT,
             "invalid-namespace",
         ];
         matches!(self, Self::Refused { condition, .. } if conditions.contains(&condition.as_str()))
@@ -102,8 +136,8 @@ impl StreamEnd {
             "host-unknown" => {
                 "the server knows no component of this name; compare xmpp.jid with its configuration"
             }
-            "conflict" => {
-                "another component of this name is connected; end it, or give one of them another xmpp.jid"
+            CONFLICT => {
+                "another component of this name is connected, or the server holds a connection that is gone; end it, or give one of them another xmpp.jid"
             }
             _ => return self.to_string(),
         };
@@ -116,17 +150,19 @@ impl Supervisor {
     pub(super) async fn run(&self, stop: &CancellationToken) {
         let mut wait_ms = WAIT_MS_MIN;
         let mut told = String::new();
+        let mut conflicts = Conflicts::default();
         while !stop.is_cancelled() {
-            let mut served = Duration::ZERO;
+            let mut served = None;
             let end = self.one_stream(stop, &mut told, &mut served).await;
             self.outbox.send_replace(None);
+            let end = conflicts.seen(end, served.is_some(), Instant::now());
             if end == StreamEnd::Stopped {
                 break;
             }
             self.tell(&end, &mut told);
             self.note(false, Some(end.told(&self.jid)));
             let good_ms = wait_ms.clamp(*GOOD_MS.start(), *GOOD_MS.end());
-            if served >= Duration::from_millis(good_ms) {
+            if served.unwrap_or_default() >= Duration::from_millis(good_ms) {
                 wait_ms = WAIT_MS_MIN;
             }
             let this_ms = if end.needs_operator() {
@@ -170,12 +206,12 @@ impl Supervisor {
         });
     }
 
-    /// Serves on one stream, and notes for how long.
+    /// Serves on one stream, and notes for how long it was open.
     async fn one_stream(
         &self,
         stop: &CancellationToken,
         told: &mut String,
-        served: &mut Duration,
+        served: &mut Option<Duration>,
     ) -> StreamEnd {
         let opened = match stop.run_until_cancelled(self.open()).await {
             Some(Ok(opened)) => opened,
@@ -192,7 +228,7 @@ impl Supervisor {
             end = opened.stream.run(stop) => end,
             () = answering => StreamEnd::Closed,
         };
-        *served = began.elapsed();
+        *served = Some(began.elapsed());
         end
     }
 
@@ -241,6 +277,7 @@ impl Supervisor {
                 Frame::TooLarge(head) => (head, false),
                 Frame::Open(_) | Frame::Close => continue,
             };
+            self.proofs.note(&stanza);
             let mut request = match Received::of(stanza) {
                 Received::Request(request) => request,
                 Received::Answer(answer) => {

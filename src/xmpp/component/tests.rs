@@ -4,6 +4,7 @@ mod rig;
 
 mod flooding;
 mod operating;
+mod proving;
 mod pulling;
 mod pushing;
 mod refusing;

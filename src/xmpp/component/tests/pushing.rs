@@ -134,6 +134,7 @@ async fn who_was_away_is_sent_what_came_meanwhile_and_after_much_the_newest_alon
     rig.subscribe("blog", ALICE).await;
     rig.change(vec![add(2)]).await;
     let before = pushes(&mut rig, 2).await;
+    assert!(rig.server.is_quiet().await);
     drop(std::mem::replace(
         &mut rig.server,
         super::rig::Server::nobody(),

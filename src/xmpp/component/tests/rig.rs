@@ -28,7 +28,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
     sync::mpsc,
     task::JoinHandle,
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -132,6 +132,12 @@ impl Rig {
         self.server.welcome().await;
     }
 
+    /// The connection breaks, and the component connects anew.
+    pub(super) async fn reconnect(&mut self) {
+        self.server = Server::nobody();
+        self.accept().await;
+    }
+
     /// The server takes the next new connection, and opens the stream: those before were given up.
     pub(super) async fn newest(&mut self) {
         while self.connections.try_recv().is_ok() {}
@@ -153,6 +159,18 @@ impl Rig {
     /// Ends the process, and begins another on the same store.
     pub(super) async fn restart(mut self) -> Self {
         self.end().await;
+        let mut rig = Self::at_work(self.config.clone(), self.readers, self.gate);
+        rig.accept().await;
+        rig
+    }
+
+    /// Kills the process, and begins another on the same store.
+    pub(super) async fn restart_after_a_kill(mut self) -> Self {
+        if let Some(run) = self.run.take() {
+            run.abort();
+            assert!(run.await.is_err());
+        }
+        self.stop.cancel();
         let mut rig = Self::at_work(self.config.clone(), self.readers, self.gate);
         rig.accept().await;
         rig
@@ -402,6 +420,10 @@ pub(super) struct Server {
     /// Bytes that were read before those of the buffer.
     passed: usize,
     came: VecDeque<Element>,
+    /// False while pings for a proof stay unanswered, as where the server reads nothing.
+    pub(super) proves: bool,
+    /// The pings for a proof that came: time and id of each.
+    pub(super) proofs: Vec<(Instant, String)>,
 }
 
 impl Server {
@@ -413,6 +435,8 @@ impl Server {
             read: 0,
             passed: 0,
             came: VecDeque::new(),
+            proves: true,
+            proofs: Vec::new(),
         }
     }
 
@@ -504,7 +528,27 @@ impl Server {
         self.next_new().await
     }
 
+    /// The next stanza that came now. Those by which the component asks for a proof are led back,
+    /// as their address is its own.
     async fn next_new(&mut self) -> Element {
+        loop {
+            let stanza = self.next_of_all().await;
+            let id = stanza.attribute("id").unwrap_or_default();
+            if !id.starts_with("proof-") {
+                return stanza;
+            }
+            assert_eq!(stanza.attribute("to"), Some(SERVICE), "{stanza:?}");
+            if stanza.attribute("type") == Some("get") {
+                self.proofs.push((Instant::now(), id.to_owned()));
+            }
+            if self.proves {
+                let back = stanza.written(ns::COMPONENT);
+                self.send(std::str::from_utf8(&back).unwrap()).await;
+            }
+        }
+    }
+
+    async fn next_of_all(&mut self) -> Element {
         let stanza = match self.frame().await {
             Frame::Stanza(stanza) => stanza,
             other => panic!("no stanza: {other:?}"),

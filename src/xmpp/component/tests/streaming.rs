@@ -42,7 +42,6 @@ async fn each_refusal_is_told_in_plain_words_and_is_not_tried_at_once() {
     for (condition, words, secs) in [
         ("not-authorized", "xmpp.secret is not the secret", 25),
         ("host-unknown", "compare xmpp.jid", 25),
-        ("conflict", "another component of this name", 25),
         ("system-shutdown", "system-shutdown (because)", 0),
     ] {
         let mut rig = rig().await;
@@ -59,6 +58,55 @@ async fn each_refusal_is_told_in_plain_words_and_is_not_tried_at_once() {
         sleep(Duration::from_millis(10)).await;
         assert_eq!(rig.component.state().fault, None, "{condition}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_taken_is_tried_again_for_minutes_before_an_operator_is_told_to_take_another()
+ {
+    // XMPP-3: after a cut the server may hold the former connection for a while.
+    let mut rig = Rig::of(1).await;
+    let remedy = "give one of them another xmpp.jid";
+    rig.server = rig_nobody();
+    let (began, mut tries) = (Instant::now(), 0);
+    let mut refuse = async |rig: &mut Rig| {
+        let mut server = rig.connected().await;
+        server.open().await;
+        server.send(&stream_error("conflict")).await;
+        sleep(Duration::from_millis(50)).await;
+        tries += 1;
+        let state = rig.component.state();
+        assert!(!state.is_online);
+        state.fault.unwrap_or_default()
+    };
+    let mut fault = refuse(&mut rig).await;
+    while began.elapsed() < Duration::from_secs(30) {
+        assert!(
+            fault.contains("may still hold our former connection"),
+            "{fault}"
+        );
+        fault = refuse(&mut rig).await;
+    }
+    while began.elapsed() < Duration::from_secs(170) {
+        assert!(!fault.contains(remedy), "{fault}");
+        fault = refuse(&mut rig).await;
+    }
+    while began.elapsed() < Duration::from_secs(260) {
+        fault = refuse(&mut rig).await;
+    }
+    assert!(
+        fault.contains("another component of this name") && fault.contains(remedy),
+        "{fault}"
+    );
+    assert!((8..=20).contains(&tries), "{tries}");
+    rig.accept().await;
+    sleep(Duration::from_millis(10)).await;
+    assert!(rig.component.state().is_online);
+    // One that takes the place of a stream that was open is another component.
+    rig.server.send(&stream_error("conflict")).await;
+    sleep(Duration::from_millis(50)).await;
+    let fault = rig.component.state().fault.unwrap_or_default();
+    assert!(fault.contains(remedy), "{fault}");
+    assert!(rig.stays_away(25).await);
 }
 
 #[tokio::test(start_paused = true)]
