@@ -294,6 +294,22 @@ impl Entry {
             .filter(|file| !file.is_illustration)
     }
 
+    /// Gives back the room that its parts have for more: a list with one link has room for four. For
+    /// whoever holds many entries at once.
+    pub fn shrink_to_fit(&mut self) {
+        let content = self.content.as_mut().map(|body| &mut body.text);
+        let texts = [self.title.as_mut(), self.summary.as_mut(), content];
+        for text in texts.into_iter().flatten() {
+            text.value.shrink_to_fit();
+        }
+        self.links.shrink_to_fit();
+        self.authors.shrink_to_fit();
+        self.contributors.shrink_to_fit();
+        self.categories.shrink_to_fit();
+        self.enclosures.shrink_to_fit();
+        self.foreign.shrink_to_fit();
+    }
+
     /// The permalink: the first `alternate` link that is a page, else the first.
     pub fn permalink(&self) -> Option<&str> {
         let mut alternates = self.links.iter().filter(|link| link.rel == "alternate");

@@ -248,24 +248,30 @@ fn folded(text: &Text, letters_max: usize) -> String {
     let mut folded = String::with_capacity(text.value.len().min(letters_max));
     let mut letters = 0;
     let mut rest = text.value.as_str();
-    while let Some(c) = rest.chars().next() {
-        let skipped = match c {
-            '<' if text.kind != TextKind::Plain => rest.find('>').map_or(rest.len(), |end| end + 1),
-            '&' => entity_bytes(rest),
-            _ => c.len_utf8(),
+    while letters < letters_max
+        && let Some(&byte) = rest.as_bytes().first()
+    {
+        // Most letters are ASCII, whose lower case is a single letter.
+        let skipped = match byte {
+            b'<' if text.kind != TextKind::Plain => {
+                rest.find('>').map_or(rest.len(), |end| end + 1)
+            }
+            b'&' => entity_bytes(rest),
+            _ if byte.is_ascii_alphanumeric() => {
+                folded.push(char::from(byte.to_ascii_lowercase()));
+                letters += 1;
+                1
+            }
+            _ if byte.is_ascii() => 1,
+            _ => {
+                let c = rest.chars().next().unwrap_or_default();
+                if c.is_alphanumeric() {
+                    folded.extend(c.to_lowercase());
+                    letters += 1;
+                }
+                c.len_utf8()
+            }
         };
-        if c.is_alphanumeric() {
-            // Most letters are ASCII, whose lower case is a single letter.
-            if c.is_ascii() {
-                folded.push(c.to_ascii_lowercase());
-            } else {
-                folded.extend(c.to_lowercase());
-            }
-            letters += 1;
-            if letters >= letters_max {
-                break;
-            }
-        }
         rest = &rest[skipped..];
     }
     folded

@@ -55,7 +55,11 @@ pub(in crate::ingest) async fn opened(
             };
             let seen = observe(&WindowState::default(), &document, profile.clone(), Coverage::Partial);
             let entries = seen.entries.into_iter();
-            let readings = entries.filter_map(ObservedEntry::into_parsed).collect();
+            let mut readings: Vec<_> = entries.filter_map(ObservedEntry::into_parsed).collect();
+            // All of the archives are held at once.
+            for entry in readings.iter_mut().filter_map(|read| Arc::get_mut(&mut read.entry)) {
+                entry.shrink_to_fit();
+            }
             Some(ArchivedPage { read_at: page.read_at, readings, deletions: seen.deletions })
         });
         Import { pages: Arc::new(pages.collect()), said }

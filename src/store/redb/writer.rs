@@ -392,7 +392,10 @@ impl Far {
     /// One transaction for all.
     fn attempt(&mut self, open: &OpenDatabase, group: &mut [Box<dyn Job>]) -> Result<(), GivenUp> {
         let mut tx = open.begin_write().map_err(StoreError::from)?;
-        // Opening after a kill then takes no walk over the whole file.
+        // Opening after a kill then takes no walk over the whole file, which one damaged page would
+        // end: redb then opens nothing of it. Only the state that the last commit saved counts, so
+        // every commit saves it. It is 6 of the 53 pages that a new item takes in a feed of
+        // 100,000, and 3 of 39 in a store of 35 MB.
         tx.set_quick_repair(true);
         let mut touched = false;
         let mut writing = Writing::over(&tx, Stamp::ZERO, self.guard, self.content);

@@ -171,7 +171,7 @@ fn write_observed(
     observed: &ObservationRecord,
 ) -> Result<(), StoreError> {
     let mut table = tx.edit(OBSERVATIONS)?;
-    let newest = table.rows(&feed_key(feed)).next_back().transpose()?;
+    let newest = table.last_row(&feed_key(feed))?;
     let seq = newest.map_or(1, |(key, _)| seq_of(key.value()).saturating_add(1));
     table.write(&seq_key(feed, seq), observed)?;
     if let Some(old) = seq.checked_sub(OBSERVATIONS_MAX) {

@@ -19,6 +19,7 @@ use crate::{
         stored::damaged,
     },
 };
+use std::ops::Bound;
 
 #[cfg(test)]
 mod tests;
@@ -184,14 +185,17 @@ impl<'t> Counts<'t> {
     /// The last chunk that begins at a stamp or before it.
     fn chunk_at(&self, t: Stamp) -> Result<Option<Placed>, StoreError> {
         let (first, last) = (self.key(Stamp::ZERO), self.key(t));
-        let mut rows = self.table.range(&first..=&last);
-        rows.next_back().map(placed).transpose()
+        let last = self.table.last_in(&first..=&last)?;
+        last.map(placed).transpose()
     }
 
     /// The chunk after a key.
     fn chunk_after(&self, key: CountedKey) -> Result<Option<Placed>, StoreError> {
-        let mut rows = self.table.rows_after(&self.prefix, Some(key));
-        rows.next().map(placed).transpose()
+        let last = self.key(Stamp::MAX);
+        let next = self
+            .table
+            .first_in((Bound::Excluded(&key), Bound::Included(&last)))?;
+        next.map(placed).transpose()
     }
 
     fn write(&mut self, key: &CountedKey, chunk: &Chunk) -> Result<(), StoreError> {
@@ -297,8 +301,7 @@ impl Chunk {
     }
 }
 
-fn placed(row: Result<Row<CountedKey>, StoreError>) -> Result<Placed, StoreError> {
-    let (key, value) = row?;
+fn placed((key, value): Row<CountedKey>) -> Result<Placed, StoreError> {
     Ok((*key.value(), Chunk::of_row(value.value())?))
 }
 
@@ -409,13 +412,13 @@ pub(in crate::store) fn last_stretch(
     let table = snapshot.table(COUNTED)?;
     let of = |axis: CountedAxis| counted_key(feed.no, axis.byte(), Stamp::ZERO);
     let by_t = of(CountedAxis::Modified);
-    let tail = table.rows(&by_t[..5]).next_back().map(placed).transpose()?;
+    let tail = table.last_row(&by_t[..5])?.map(placed).transpose()?;
     if tail.is_none_or(|(_, tail)| tail.through != feed.last_t) {
         return Ok(None);
     }
     let mut before = 0;
     for row in table.rows(&of(axis)[..5]) {
-        let (_, chunk) = placed(row)?;
+        let (_, chunk) = placed(row?)?;
         for Stretch { first, rows } in chunk.stretches {
             let start = StretchStart { before, first };
             if !is_in_reach(start) {
@@ -439,7 +442,7 @@ pub(in crate::store) fn stored_counts(
     let key = counted_key(feed.no, axis.byte(), Stamp::ZERO);
     let mut counts = Vec::new();
     for row in table.rows(&key[..5]) {
-        let (_, chunk) = placed(row)?;
+        let (_, chunk) = placed(row?)?;
         counts.extend(chunk.stretches.iter().map(|it| (it.first, it.rows)));
     }
     let is_in_force = last_stretch(snapshot, feed, axis, |_| true)?.is_some();

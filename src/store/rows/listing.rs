@@ -366,7 +366,7 @@ impl Listing for RowListing<'_> {
 
     fn first_seen(&self) -> Result<Option<Moment>, StoreError> {
         let created = self.snapshot.table(CREATED)?;
-        let first = created.rows(&feed_key(self.feed())).next().transpose()?;
+        let first = created.first_row(&feed_key(self.feed()))?;
         Ok(first.map(|(created, _)| stamp_of(created.value()).into()))
     }
 

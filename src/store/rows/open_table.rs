@@ -263,6 +263,37 @@ impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> OpenTable<K, T> {
         self.table.count()
     }
 
+    /// The first row of a range of keys; an iterator reads a batch of them.
+    pub(in crate::store) fn first_in(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> Result<Option<Row<K>>, StoreError> {
+        self.row_at_end(range, false)
+    }
+
+    /// The last row of a range of keys; an iterator reads a batch of them.
+    pub(in crate::store) fn last_in(
+        &self,
+        range: impl RangeBounds<K>,
+    ) -> Result<Option<Row<K>>, StoreError> {
+        self.row_at_end(range, true)
+    }
+
+    fn row_at_end(
+        &self,
+        range: impl RangeBounds<K>,
+        is_reverse: bool,
+    ) -> Result<Option<Row<K>>, StoreError> {
+        let batch = self.table.range(KeyRange {
+            low: range.start_bound().map(K::bytes),
+            high: range.end_bound().map(K::bytes),
+            is_reverse,
+            rows_max: 1,
+        })?;
+        let row = batch.rows.into_iter().next();
+        row.map(|row| checked(typed(row))).transpose()
+    }
+
     /// The rows of a range of keys.
     pub(in crate::store) fn range(&self, range: impl RangeBounds<K>) -> CheckedIter<'_, K, T> {
         self.range_unchecked(range).map(checked as Checking<K>)
@@ -286,6 +317,24 @@ impl<K: KeyKind + ?Sized, T: ReadTable + ?Sized> OpenTable<K, T> {
 }
 
 impl<const N: usize, T: ReadTable + ?Sized> OpenTable<[u8; N], T> {
+    /// The first row whose key begins with these bytes.
+    pub(in crate::store) fn first_row(
+        &self,
+        prefix: &[u8],
+    ) -> Result<Option<Row<[u8; N]>>, StoreError> {
+        let (first, last) = ends(prefix);
+        self.first_in(&first..=&last)
+    }
+
+    /// The last row whose key begins with these bytes.
+    pub(in crate::store) fn last_row(
+        &self,
+        prefix: &[u8],
+    ) -> Result<Option<Row<[u8; N]>>, StoreError> {
+        let (first, last) = ends(prefix);
+        self.last_in(&first..=&last)
+    }
+
     /// The rows whose keys begin with these bytes.
     pub(in crate::store) fn rows(&self, prefix: &[u8]) -> CheckedIter<'_, [u8; N], T> {
         self.rows_after(prefix, None)

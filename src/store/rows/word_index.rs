@@ -19,6 +19,7 @@ use crate::feed::record::FeedRecord;
 use crate::{
     feed::{
         filter::index_terms::{IndexClause, IndexTerm, index_terms},
+        item::Item,
         record::FeedNo,
         stamp::Stamp,
     },
@@ -32,8 +33,8 @@ use crate::{
         },
     },
 };
-use postings::{Postings, packed, stamps_of, without};
-use std::ops::Bound;
+use postings::{Posting, packed, stamps_of, without};
+use std::{borrow::Cow, collections::HashMap, ops::Bound};
 
 pub(in crate::store) mod postings;
 
@@ -123,8 +124,7 @@ impl Segment {
 }
 
 /// The number of a segment, and the segment.
-fn read_segment(row: Result<Row<SegmentKey>, StoreError>) -> Result<(u32, Segment), StoreError> {
-    let (key, value) = row?;
+fn read_segment((key, value): Row<SegmentKey>) -> Result<(u32, Segment), StoreError> {
     Ok((segment_of(key.value()), Segment::of_row(value.value())?))
 }
 
@@ -160,22 +160,34 @@ pub(in crate::store) fn take_in(
         open.items = feed.items.total;
         open.bytes = feed.items.bytes.unwrap_or_default();
     }
-    fill_all(tx, no, at, open, segments_max)
+    let of_commit = || {
+        let items = plan.items.values().map(|moved| &moved.item);
+        items.map(|item| (item.modified, item.as_ref())).collect()
+    };
+    fill_all(tx, no, at, open, segments_max, of_commit)
 }
 
+/// Items that were written just now, by their T: they need not be read back.
+type Written<'i> = HashMap<Stamp, &'i Item>;
+
 /// Fills the open segment and those behind it, as long as there are items for them.
-fn fill_all(
+fn fill_all<'i>(
     tx: &dyn RowWriter,
     no: FeedNo,
     mut at: u32,
     mut open: Segment,
     segments_max: u64,
+    written: impl FnOnce() -> Written<'i>,
 ) -> Result<(), StoreError> {
+    if !open.is_full() {
+        return write_segment(tx, no, at, open);
+    }
+    let written = written();
     for _ in 0..segments_max {
         if !open.is_full() {
             break;
         }
-        let filled = match fill(tx, no, open) {
+        let filled = match fill(tx, no, open, &written) {
             Ok(filled) => filled,
             // Searches meet the damage and tell it; the index goes on once it is removed.
             Err(StoreError::Damaged(_)) => break,
@@ -191,8 +203,8 @@ fn fill_all(
         for (first, chunk) in packed(&filled.postings) {
             terms.insert(&term_key(no, at, first), &chunk)?;
         }
-        tx.edit(SEGMENTS)?
-            .insert(&segment_key(no, at), &filled.segment.row())?;
+        drop(terms);
+        write_segment(tx, no, at, filled.segment)?;
         at += 1;
         open = Segment {
             after: filled.segment.through,
@@ -201,9 +213,17 @@ fn fill_all(
             ..Segment::default()
         };
     }
+    write_segment(tx, no, at, open)
+}
+
+fn write_segment(
+    tx: &dyn RowWriter,
+    feed: FeedNo,
+    no: u32,
+    segment: Segment,
+) -> Result<(), StoreError> {
     tx.edit(SEGMENTS)?
-        .insert(&segment_key(no, at), &open.row())?;
-    Ok(())
+        .insert(&segment_key(feed, no), &segment.row())
 }
 
 /// Indexes a feed that was written by another kind of store, if it is long.
@@ -220,34 +240,43 @@ pub(in crate::store) fn index_moved(
         bytes: feed.items.bytes.unwrap_or_default(),
         ..Segment::default()
     };
-    fill_all(tx, feed.no, 0, open, u64::MAX)
+    fill_all(tx, feed.no, 0, open, u64::MAX, HashMap::new)
 }
 
 fn last_segment(tx: &dyn RowWriter, feed: FeedNo) -> Result<Option<(u32, Segment)>, StoreError> {
     let segments = tx.edit(SEGMENTS)?;
-    let mut rows = segments.rows(&feed_key(feed));
-    rows.next_back().map(read_segment).transpose()
+    let last = segments.last_row(&feed_key(feed))?;
+    last.map(read_segment).transpose()
 }
 
 /// A segment with the terms of its items.
 struct Filled {
     segment: Segment,
-    postings: Postings,
+    /// In ascending order.
+    postings: Vec<Posting>,
 }
 
 /// Reads the items behind the last segment until they fill the next one.
-fn fill(tx: &dyn RowWriter, feed: FeedNo, open: Segment) -> Result<Filled, StoreError> {
+fn fill(
+    tx: &dyn RowWriter,
+    feed: FeedNo,
+    open: Segment,
+    written: &Written<'_>,
+) -> Result<Filled, StoreError> {
     let items = tx.edit(ITEMS)?;
     let mut segment = Segment {
         after: open.after,
         first_created: Stamp::MAX,
         ..Segment::default()
     };
-    let mut postings = Postings::new();
+    let mut postings: Vec<Posting> = Vec::new();
     for row in items.rows_after(&feed_key(feed), Some(stamp_key(feed, open.after))) {
         let (key, value) = row?;
         let t = stamp_of(key.value());
-        let item = decode_item(t, value.value())?;
+        let item = match written.get(&t) {
+            Some(item) => Cow::Borrowed(*item),
+            None => Cow::Owned(decode_item(t, value.value())?),
+        };
         let created = item.created;
         segment.through = t;
         segment.first_created = segment.first_created.min(created);
@@ -255,18 +284,15 @@ fn fill(tx: &dyn RowWriter, feed: FeedNo, open: Segment) -> Result<Filled, Store
         segment.items += 1;
         segment.bytes += plain_bytes(value.value());
         if t > created {
-            postings.entry(CHANGED).or_default().push(t);
+            postings.push((CHANGED, t));
         }
-        for term in index_terms(&item).unwrap_or_else(|| vec![EVERY_SEARCH]) {
-            postings.entry(term).or_default().push(created);
-        }
+        let terms = index_terms(&item).unwrap_or_else(|| vec![EVERY_SEARCH]);
+        postings.extend(terms.into_iter().map(|term| (term, created)));
         if segment.is_full() {
             break;
         }
     }
-    for stamps in postings.values_mut() {
-        stamps.sort_unstable();
-    }
+    postings.sort_unstable();
     Ok(Filled { segment, postings })
 }
 
@@ -274,7 +300,7 @@ fn fill(tx: &dyn RowWriter, feed: FeedNo, open: Segment) -> Result<Filled, Store
 fn leave_out(tx: &dyn RowWriter, feed: FeedNo, created: Stamp) -> Result<(), StoreError> {
     let mut held = Vec::new();
     for row in tx.edit(SEGMENTS)?.rows(&feed_key(feed)) {
-        let (no, segment) = read_segment(row)?;
+        let (no, segment) = read_segment(row?)?;
         if (segment.first_created..=segment.last_created).contains(&created) {
             held.push(no);
         }
@@ -318,7 +344,8 @@ impl<'s> WordIndex<'s> {
     ) -> Result<Option<Self>, StoreError> {
         let table = snapshot.table(SEGMENTS)?;
         let rows = table.rows(&feed_key(feed));
-        let mut segments = rows.map(read_segment).collect::<Result<Vec<_>, _>>()?;
+        let segments: Result<Vec<_>, _> = rows.map(|row| read_segment(row?)).collect();
+        let mut segments = segments?;
         let Some((_, open)) = segments.pop_if(|(_, segment)| segment.is_open()) else {
             return Ok(None);
         };
@@ -381,18 +408,21 @@ impl<'s> WordIndex<'s> {
         clauses: &[IndexClause],
         with_changed: bool,
     ) -> Result<Vec<Stamp>, StoreError> {
-        let after = stamp_key(self.feed, segment.after);
-        let through = stamp_key(self.feed, segment.through);
-        let still = (Bound::Excluded(&after), Bound::Included(&through));
-        if self.items.range(still).next().is_none() {
-            return Ok(Vec::new());
-        }
         let mut stamps = if with_changed {
             self.list(no, CHANGED)?
         } else {
             Vec::new()
         };
         let created = self.created_in(no, clauses)?;
+        if created.is_empty() && stamps.is_empty() {
+            return Ok(Vec::new());
+        }
+        let after = stamp_key(self.feed, segment.after);
+        let through = stamp_key(self.feed, segment.through);
+        let still = (Bound::Excluded(&after), Bound::Included(&through));
+        if self.items.first_in(still)?.is_none() {
+            return Ok(Vec::new());
+        }
         self.snapshot.name(|| {
             let keys = created.iter().map(|created| stamp_key(self.feed, *created));
             vec![CREATED.named_all(&keys.collect::<Vec<_>>())]
@@ -453,10 +483,9 @@ impl<'s> WordIndex<'s> {
     fn list(&self, no: u32, term: IndexTerm) -> Result<Vec<Stamp>, StoreError> {
         let first = term_key(self.feed, no, IndexTerm(0));
         let last = term_key(self.feed, no, term);
-        let Some(row) = self.terms.range(&first..=&last).next_back() else {
+        let Some((key, chunk)) = self.terms.last_in(&first..=&last)? else {
             return Ok(Vec::new());
         };
-        let (key, chunk) = row?;
         stamps_of(term, term_of(key.value()), chunk.value())
     }
 }

@@ -74,7 +74,7 @@ impl CountedRows {
         let table = snapshot.table(COUNTED).unwrap();
         let rows: Vec<Placed> = table
             .rows(&feed_key(FEED))
-            .map(|row| placed(row).unwrap())
+            .map(|row| placed(row.unwrap()).unwrap())
             .collect();
         let (mut at, mut most) = (0, 0);
         let stretches: Vec<Stretch> = rows

@@ -12,7 +12,6 @@ use crate::{
     feed::{filter::index_terms::IndexTerm, stamp::Stamp},
     store::{StoreError, stored::damaged},
 };
-use std::collections::BTreeMap;
 
 /// Bytes after which a chunk ends: with its key it fills a page of the file.
 const CHUNK_BYTES: usize = 3_500;
@@ -21,22 +20,23 @@ const CHUNK_BYTES: usize = 3_500;
 /// segment once: its stamp would take most of its bytes.
 const RELATIVE: u8 = 1;
 
-/// The stamps of each term.
-pub(in crate::store) type Postings = BTreeMap<IndexTerm, Vec<Stamp>>;
+/// A term of an item, and a stamp of the item.
+pub(in crate::store) type Posting = (IndexTerm, Stamp);
 
 /// A chunk, and its first term, which is part of its key.
 pub(in crate::store) type Chunk = (IndexTerm, Vec<u8>);
 
-/// Packs lists, each of which is in ascending order.
-pub(in crate::store) fn packed(postings: &Postings) -> Vec<Chunk> {
+/// Packs postings that are in ascending order.
+pub(in crate::store) fn packed(postings: &[Posting]) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     let mut last = IndexTerm(0);
     let mut list = Vec::new();
-    let firsts = postings.values().filter_map(|stamps| stamps.first());
-    let base = firsts.min().map_or(0, |first| first.micros());
-    for (term, stamps) in postings.iter().filter(|(_, stamps)| !stamps.is_empty()) {
+    let base = postings.iter().map(|(_, stamp)| stamp.micros());
+    let base = base.min().unwrap_or_default();
+    for of_term in postings.chunk_by(|(one, _), (other, _)| one == other) {
+        let term = of_term[0].0;
         list.clear();
-        put_stamps(&mut list, base, stamps);
+        put_stamps(&mut list, base, of_term.iter().map(|(_, stamp)| *stamp));
         if chunks
             .last()
             .is_none_or(|(_, chunk)| chunk.len() + list.len() > CHUNK_BYTES)
@@ -44,15 +44,15 @@ pub(in crate::store) fn packed(postings: &Postings) -> Vec<Chunk> {
             let mut chunk = Vec::with_capacity(CHUNK_BYTES);
             chunk.push(RELATIVE);
             put(&mut chunk, base);
-            chunks.push((*term, chunk));
-            last = *term;
+            chunks.push((term, chunk));
+            last = term;
         }
         if let Some((_, chunk)) = chunks.last_mut() {
             put(chunk, u64::from(term.0 - last.0));
             put(chunk, list.len() as u64);
             chunk.extend_from_slice(&list);
         }
-        last = *term;
+        last = term;
     }
     chunks
 }
@@ -82,18 +82,15 @@ pub(in crate::store) fn without(
     first: IndexTerm,
     chunk: &[u8],
 ) -> Result<Option<Vec<Chunk>>, StoreError> {
-    let mut postings = Postings::new();
-    let mut was_there = false;
+    let mut postings: Vec<Posting> = Vec::new();
     let (base, chunk) = opened(chunk)?;
     for row in lists(first, chunk) {
         let (term, list) = row?;
-        let mut stamps = stamps(base, list)?;
-        let before = stamps.len();
-        stamps.retain(|stamp| *stamp != gone);
-        was_there |= stamps.len() < before;
-        postings.insert(term, stamps);
+        postings.extend(stamps(base, list)?.into_iter().map(|stamp| (term, stamp)));
     }
-    Ok(was_there.then(|| packed(&postings)))
+    let before = postings.len();
+    postings.retain(|(_, stamp)| *stamp != gone);
+    Ok((postings.len() < before).then(|| packed(&postings)))
 }
 
 /// Holds a chunk against its form.
@@ -135,7 +132,7 @@ pub(in crate::store) fn lists(
     })
 }
 
-fn put_stamps(out: &mut Vec<u8>, base: u64, stamps: &[Stamp]) {
+fn put_stamps(out: &mut Vec<u8>, base: u64, stamps: impl Iterator<Item = Stamp>) {
     let mut last = base;
     for stamp in stamps {
         put(out, stamp.micros() - last);
@@ -190,9 +187,20 @@ fn take(bytes: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
-    fn postings() -> impl Strategy<Value = Postings> {
+    type Lists = BTreeMap<IndexTerm, Vec<Stamp>>;
+
+    fn packed(lists: &Lists) -> Vec<Chunk> {
+        let of_term = |(term, stamps): (&IndexTerm, &Vec<Stamp>)| {
+            let term = *term;
+            let stamps = stamps.clone().into_iter();
+            stamps.map(move |stamp| (term, stamp))
+        };
+        super::packed(&lists.iter().flat_map(of_term).collect::<Vec<_>>())
+    }
+
+    fn postings() -> impl Strategy<Value = Lists> {
         let stamps = prop::collection::btree_set(any::<u64>(), 1..40);
         let listed = |stamps: BTreeSet<u64>| stamps.into_iter().map(Stamp::from_micros).collect();
         prop::collection::btree_map(
@@ -243,7 +251,7 @@ mod tests {
             let mut last = first;
             for (term, stamps) in &postings {
                 let mut list = Vec::new();
-                put_stamps(&mut list, 0, stamps);
+                put_stamps(&mut list, 0, stamps.iter().copied());
                 put(&mut chunk, u64::from(term.0 - last.0));
                 put(&mut chunk, list.len() as u64);
                 chunk.extend(list);
