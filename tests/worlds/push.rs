@@ -265,8 +265,10 @@ impl CallbackSide {
         let secs: u64 = field("hub.lease_seconds").parse().unwrap_or_default();
         let until_ms = world.now_ms() + secs * SECOND;
         // A subscription that ended unheard is no renewal, and begins at the head.
-        let begins_elsewhere = field("hub.cursor") != consumer.mirror.cursor;
+        let begins_at = field("hub.cursor");
+        let begins_elsewhere = begins_at != consumer.mirror.cursor;
         self.chain(no, |chain| {
+            chain.acknowledged.insert(begins_at);
             chain.lease_until_ms = until_ms;
             chain.begins_elsewhere = begins_elsewhere;
             if let Some(from) = chain.asked_from.clone() {

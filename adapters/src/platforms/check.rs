@@ -4,6 +4,7 @@
 use super::{
     detect::GENERIC,
     history::Recipe,
+    pattern::tested,
     profile::{Complete, Conditional, Profile, Validators},
     sign::Weight,
 };
@@ -27,6 +28,21 @@ pub struct BadProfile {
 
 /// Reads one profile.
 pub(super) fn read(file: &str, text: &str) -> Result<Profile, BadProfile> {
+    let profile = parse(file, text)?;
+    check(&profile).map_err(|Mistake { key, problem }| BadProfile {
+        file: file.to_owned(),
+        key,
+        problem,
+    })?;
+    Ok(profile)
+}
+
+/// Reads one profile that a test has checked.
+pub(super) fn read_tested(file: &str, text: &str) -> Result<Profile, BadProfile> {
+    tested(|| parse(file, text))
+}
+
+fn parse(file: &str, text: &str) -> Result<Profile, BadProfile> {
     let bad = |key: String, problem: String| BadProfile {
         file: file.to_owned(),
         key,
@@ -56,7 +72,6 @@ pub(super) fn read(file: &str, text: &str) -> Result<Profile, BadProfile> {
         bad(key, one_line(error.inner().message()))
     })?;
     name.clone_into(&mut profile.name);
-    check(&profile).map_err(|Mistake { key, problem }| bad(key, problem))?;
     Ok(profile)
 }
 

@@ -36,3 +36,15 @@ pub(super) static FILES: &[(&str, &str)] = &embed![
     "typepad.toml",
     "wordpress.toml",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::{super::check, FILES};
+
+    #[test]
+    fn every_embedded_profile_passes_its_checks_and_its_patterns_compile() {
+        for (file, text) in FILES {
+            check::read(file, text).unwrap();
+        }
+    }
+}

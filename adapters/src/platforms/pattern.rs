@@ -1,9 +1,13 @@
-//! A regular expression of a profile: compiled once, linear in what it reads, and bounded in size;
+//! A regular expression of a profile: compiled once, at its first use where a test has compiled it, linear in what it reads, and bounded in size;
 //! not what it is for.
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, de::Error as _};
-use std::fmt;
+use std::{
+    cell::Cell,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 /// Limit of the length of a pattern, bytes.
 const PATTERN_BYTES_MAX: usize = 1000;
@@ -14,7 +18,26 @@ const COMPILED_BYTES_MAX: usize = 256 * 1024;
 /// A regular expression in the syntax of the `regex` crate, which knows no backtracking: time is
 /// linear in the text.
 #[derive(Clone)]
-pub struct Pattern(Regex);
+pub struct Pattern(Arc<Lazy>);
+
+/// A pattern that is compiled when it is first used.
+struct Lazy {
+    source: String,
+    compiled: OnceLock<Regex>,
+}
+
+thread_local! {
+    /// True while patterns are read that a test compiles.
+    static IS_TESTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Reads patterns that a test compiles: they are compiled when they are first used.
+pub(super) fn tested<T>(read: impl FnOnce() -> T) -> T {
+    let before = IS_TESTED.replace(true);
+    let result = read();
+    IS_TESTED.set(before);
+    result
+}
 
 impl Pattern {
     /// Compiles a pattern.
@@ -22,6 +45,16 @@ impl Pattern {
     /// # Errors
     /// With a sentence that says what is wrong with it.
     pub fn new(source: &str) -> Result<Self, String> {
+        let regex = Self::compiled(source)?;
+        Ok(Self::of(source, OnceLock::from(regex)))
+    }
+
+    fn of(source: &str, compiled: OnceLock<Regex>) -> Self {
+        let source = source.to_owned();
+        Self(Arc::new(Lazy { source, compiled }))
+    }
+
+    fn compiled(source: &str) -> Result<Regex, String> {
         if source.is_empty() {
             return Err("an empty pattern matches everything; leave the key out".to_owned());
         }
@@ -52,17 +85,22 @@ impl Pattern {
                 "`{source}` matches the empty text, so it matches everything"
             ));
         }
-        Ok(Self(regex))
+        Ok(regex)
+    }
+
+    fn regex(&self) -> &Regex {
+        let Lazy { source, compiled } = &*self.0;
+        compiled.get_or_init(|| Self::compiled(source).expect("a test compiles it"))
     }
 
     /// Its text.
     pub fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.0.source
     }
 
     /// True when it occurs in a text.
     pub fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.regex().is_match(text)
     }
 
     /// The match of the group `stable` in a text; `None` when the pattern does not match or has no
@@ -74,8 +112,12 @@ impl Pattern {
     /// The match of a named group in a text.
     pub(super) fn group<'t>(&self, name: &str, text: &'t str) -> Option<&'t str> {
         // Captures cost more than a match, and most patterns have no such group.
-        let has = self.0.capture_names().flatten().any(|group| group == name);
-        has.then(|| self.0.captures(text))??
+        let has = self
+            .regex()
+            .capture_names()
+            .flatten()
+            .any(|group| group == name);
+        has.then(|| self.regex().captures(text))??
             .name(name)
             .map(|found| found.as_str())
     }
@@ -85,7 +127,7 @@ impl Pattern {
         &self,
         text: &'t str,
     ) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
-        self.0.find_iter(text).map(|found| found.range())
+        self.regex().find_iter(text).map(|found| found.range())
     }
 }
 
@@ -104,6 +146,9 @@ impl PartialEq for Pattern {
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let source = String::deserialize(deserializer)?;
+        if IS_TESTED.get() {
+            return Ok(Self::of(&source, OnceLock::new()));
+        }
         Self::new(&source).map_err(D::Error::custom)
     }
 }
