@@ -276,15 +276,15 @@ async fn wordpress() -> Publisher {
         "/" => of_wordpress(),
         "/feed/" => ok(
             "application/rss+xml",
-            "<rss version='2.0'><channel><title>Old Blog</title><item><title>One</title><link>https://old.example/1</link></item></channel></rss>".to_owned(),
+            "<rss version='2.0'><channel><title>Old Blog</title><item><title>One</title><link>https://old.example/1</link></item></channel></rss>",
         ),
         "/feed/atom/" => ok(
             "application/atom+xml",
-            "<feed xmlns='http://www.w3.org/2005/Atom'><title>Old Blog</title><entry><id>x</id><title>One</title><link href='https://old.example/1'/></entry></feed>".to_owned(),
+            "<feed xmlns='http://www.w3.org/2005/Atom'><title>Old Blog</title><entry><id>x</id><title>One</title><link href='https://old.example/1'/></entry></feed>",
         ),
         "/comments/feed/" => ok(
             "application/rss+xml",
-            "<rss version='2.0'><channel><title>Comments for Old Blog</title><item><title>Re</title><link>https://old.example/1#c</link></item></channel></rss>".to_owned(),
+            "<rss version='2.0'><channel><title>Comments for Old Blog</title><item><title>Re</title><link>https://old.example/1#c</link></item></channel></rss>",
         ),
         _ => with_headers(404, &[], ""),
     })
