@@ -39,6 +39,9 @@ pub struct Notify {
     documents: RwLock<HashMap<FeedNo, u64>>,
     /// Times that any document may have been kept by another process.
     all_documents: AtomicU64,
+    /// Changes whose outcome was not known, and how many of them are settled.
+    doubts: AtomicU64,
+    settled_doubts: AtomicU64,
 }
 
 /// The heads of all feeds, and the way to those who wait.
@@ -103,8 +106,13 @@ impl Notify {
     /// Announces the head of a feed. Waiters wake only when it is new to them. Called after the
     /// commit is durable. What is said late of a feed that was forgotten is not kept.
     pub fn moved(&self, feed: FeedNo, head: Head) {
+        self.announce(feed, head, |_| true);
+    }
+
+    /// Announces a head, if what is known of the feed wants it.
+    fn announce(&self, feed: FeedNo, head: Head, is_wanted: impl FnOnce(Option<&Head>) -> bool) {
         let mut feeds = write(&self.feeds);
-        if self.is_forgotten(feed) {
+        if self.is_forgotten(feed) || !is_wanted(feeds.known.get(&feed)) {
             return;
         }
         feeds.known.insert(feed, head);
@@ -120,6 +128,34 @@ impl Notify {
         if !is_made(Mistake::WakeUpLost) {
             self.tell_listeners(feed);
         }
+    }
+
+    /// Announces a head that was read, of a feed that is announced already, unless a newer one was
+    /// announced since.
+    pub fn seen(&self, feed: FeedNo, head: Head) {
+        self.announce(feed, head, |known| {
+            known.is_some_and(|known| {
+                head.last_t > known.last_t
+                    || head.metadata_t > known.metadata_t
+                    || head.ready && !known.ready
+            })
+        });
+    }
+
+    /// Notes a change whose outcome is not known: feeds may have moved without a word.
+    pub fn doubt(&self) {
+        self.doubts.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The number of changes in doubt, where one is not settled yet.
+    pub fn doubts(&self) -> Option<u64> {
+        let doubts = self.doubts.load(Ordering::SeqCst);
+        (doubts > self.settled_doubts.load(Ordering::SeqCst)).then_some(doubts)
+    }
+
+    /// Notes that the heads of all feeds were read after so many changes in doubt.
+    pub fn settled(&self, doubts: u64) {
+        self.settled_doubts.fetch_max(doubts, Ordering::SeqCst);
     }
 
     /// Hears of every feed that moves from now on.

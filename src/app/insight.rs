@@ -461,7 +461,9 @@ impl Overview {
             let told = forgotten(feed, store.keeps_forgotten().as_deref());
             return remembered(&**store, told);
         };
-        let removed = forget_item(&self.explainer, feed, item).await?;
+        let removed = forget_item(&self.explainer, feed, item).await;
+        // It may be gone all the same.
+        let removed = removed.inspect_err(|_| self.notify.doubt())?;
         let receipt = &removed.receipt;
         self.notify.committed(&receipt.feed, &receipt.groups);
         self.notify.document_kept(receipt.feed.no);

@@ -13,10 +13,11 @@ use crate::{
         stamp::Stamp,
     },
     notify::Notify,
-    store::{Receipt, Store},
+    store::{Commit, Receipt, Store, StoreError, listing},
     telemetry::Metrics,
 };
 use everfeed_adapters::platforms::{Platforms, Profile};
+use futures_util::TryStreamExt as _;
 use std::{sync::Arc, time::Instant};
 use tracing::info;
 
@@ -55,6 +56,30 @@ impl Context {
             platforms,
             config: Arc::default(),
         }
+    }
+
+    // Decides: Who is told of a commit whose outcome is not known?
+    /// Commits. Where the outcome is not known, the next job announces what it finds.
+    pub(super) async fn commit(&self, commit: Commit) -> Result<Receipt, StoreError> {
+        let committed = self.store.commit(commit).await;
+        if let Err(StoreError::OutcomeUnknown(_)) = committed {
+            self.notify.doubt();
+        }
+        committed
+    }
+
+    /// Announces the heads of all feeds as they are stored, if a commit may have moved one without a
+    /// word. Its groups moved with it, so all are read; that is rare.
+    pub(super) async fn settle_doubts(&self) -> Result<(), StoreError> {
+        let Some(doubts) = self.notify.doubts() else {
+            return Ok(());
+        };
+        let mut feeds = listing::feeds(&*self.store);
+        while let Some(record) = feeds.try_next().await? {
+            self.notify.seen(record.no, record.head());
+        }
+        self.notify.settled(doubts);
+        Ok(())
     }
 
     /// The time now.

@@ -131,6 +131,10 @@ impl<'a> Poll<'a> {
     /// Sends the request and takes in the answer. `None` when `stop` came before there was anything
     /// to finish.
     pub async fn run(mut self, upstream: &Upstream, stop: &CancellationToken) -> Option<Polled> {
+        if let Err(error) = self.context.settle_doubts().await {
+            // The next poll tries again.
+            debug!("The heads of feeds could not be read after a commit in doubt: {error}");
+        }
         self.wants_document = self.lacks_legacy_document().await;
         let plan = self
             .state

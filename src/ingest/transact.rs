@@ -69,6 +69,7 @@ where
     F: Future<Output = Result<Decision<T>, Failure>>,
 {
     for _ in 0..TRIES_MAX {
+        context.settle_doubts().await?;
         let snapshot = context.store.snapshot(feed.no, Vec::new()).await;
         let (record, known) = snapshot?.into_known();
         let basis = DecisionBasis { record, known };
@@ -87,7 +88,7 @@ where
             .iter()
             .filter_map(Change::tombstone_reason)
             .collect();
-        match context.store.commit(commit).await {
+        match context.commit(commit).await {
             Ok(receipt) => {
                 ended
                     .iter()
@@ -131,4 +132,43 @@ async fn remembering(
     }
     with_recent(&mut last.tombstones, recent);
     Ok(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ingest::testing::{House, Trouble, ok};
+    use std::{
+        future::ready,
+        sync::{Arc, atomic::Ordering},
+    };
+
+    // Else readers who wait sleep until the feed changes again.
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_whose_outcome_is_not_known_is_announced_all_the_same() {
+        let trouble = Arc::new(Trouble::default());
+        let house = House::in_trouble(|_, _| ready(ok("")), &trouble);
+        let feed = house
+            .feed("blog", "http://h.example/feed", 3600, 86_400)
+            .await;
+        let record = house.store.feed(feed.no).await.unwrap();
+        house.notify.moved(feed.no, record.head());
+        assert!(!record.is_ready());
+        trouble.unknown_commits.store(1, Ordering::Relaxed);
+        let decide = |basis: DecisionBasis| async move {
+            if basis.record.is_ready() {
+                return Ok(Decision::Nothing);
+            }
+            let commit = Commit {
+                ready: true,
+                ..Commit::nothing(&basis.record)
+            };
+            Ok(Decision::Commit(commit, ()))
+        };
+        let committed = transact(&house.context, &feed, "it is made ready", decide);
+        assert!(committed.await.unwrap().is_none(), "it was there already");
+        let record = house.store.feed(feed.no).await.unwrap();
+        assert!(record.is_ready());
+        assert_eq!(house.notify.head(feed.no), Some(record.head()));
+    }
 }

@@ -46,6 +46,10 @@ const WORLDS: u64 = 60;
 /// Worlds that are played twice.
 const TWICE: u64 = 8;
 
+/// Worlds that found a fault of everfeed: a deletion was stored while the disk was in trouble, the
+/// outcome of its commit was not known, and no stream was woken.
+const FOUND: [u64; 1] = [128];
+
 /// Failing worlds after which no more are played.
 const FAILING_MAX: usize = 20;
 
@@ -138,6 +142,16 @@ fn fail(seed: u64, outcome: Outcome) -> ! {
         plan.told(),
         smallest.tail
     );
+}
+
+#[test]
+fn worlds_that_found_a_fault_hold_now() {
+    for seed in FOUND {
+        let outcome = play(&Plan::of(seed));
+        if outcome.fault.is_some() {
+            fail(seed, outcome);
+        }
+    }
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(in crate::ingest) async fn give_up_old_walk(
             walked: None,
         };
         let commit = Commit::of_archives(&record, archives);
-        match context.store.commit(commit).await {
+        match context.commit(commit).await {
             Ok(receipt) => return Ok(receipt.feed),
             Err(error) if error.wants_another_look() => {
                 record = context.store.feed(record.no).await?;

@@ -159,7 +159,7 @@ impl Poll<'_> {
             ..Archives::default()
         };
         let commit = Commit::of_archives(record, archives);
-        match self.context.store.commit(commit).await {
+        match self.context.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error.into()),

@@ -24,6 +24,8 @@ pub(in crate::ingest) struct Trouble {
     pub(in crate::ingest) failing_commits: AtomicUsize,
     /// Commits that do not reach the store.
     pub(in crate::ingest) away_commits: AtomicUsize,
+    /// Commits that are made, and whose outcome is not known.
+    pub(in crate::ingest) unknown_commits: AtomicUsize,
     /// Reads of archive walks that fail.
     pub(in crate::ingest) failing_walks: AtomicUsize,
     /// Saves of poll states that fail.
@@ -82,7 +84,11 @@ impl Tap for Arc<Trouble> {
                 let record = inner.feed(commit.basis.feed).await?;
                 inner.commit(Commit::nothing(&record)).await?;
             }
-            inner.commit(commit).await
+            let receipt = inner.commit(commit).await?;
+            if take(&self.unknown_commits) {
+                return Err(StoreError::OutcomeUnknown("the answer was lost".into()));
+            }
+            Ok(receipt)
         })
     }
 

@@ -173,7 +173,7 @@ impl ArchiveReader<'_> {
             walked: Some(walked),
         };
         let commit = Commit::of_archives(record, archives);
-        self.context.store.commit(commit).await?;
+        self.context.commit(commit).await?;
         Ok(Stepped::without_walk(next_at))
     }
 }
