@@ -45,6 +45,7 @@ mod command;
 mod dispatch;
 mod index;
 mod next_step;
+mod remembered;
 mod subscription_task;
 
 mod client;
@@ -89,7 +90,7 @@ use next_step::{NextStep, PushStage, Times, UnderWay};
 use places::Places;
 use push::Push;
 use question_budget::QuestionBudget;
-use subscription_task::Remembered;
+use remembered::Remembered;
 
 /// `[hub]`: leases, the size of a push, and how much is done at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

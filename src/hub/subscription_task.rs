@@ -10,6 +10,7 @@ use super::{
         EntryNo, FailingSubscriber, GroupKey, GroupOffer, NewTask, NoRest, Rest, Rested, Standing,
     },
     next_step::{self, NextStep, Offer, PushStage, UnderWay},
+    remembered::Remembered,
     set_back,
     verify::{self, Return},
 };
@@ -36,7 +37,6 @@ use tracing::{debug, info};
 use verification::Verification;
 use warning::LeaseWarning;
 
-mod remembered;
 mod row;
 
 mod verification;
@@ -47,8 +47,6 @@ mod warning;
 
 #[cfg(test)]
 mod tests;
-
-pub(super) use remembered::Remembered;
 
 /// A subscription at work.
 pub(super) struct SubscriptionTask {

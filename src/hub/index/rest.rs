@@ -10,9 +10,7 @@ use crate::{
         record::{FeedNo, Head},
         stamp::Stamp,
     },
-    hub::{
-        admission::ClientNet, command::TaskCommand, next_step::Offer, subscription_task::Remembered,
-    },
+    hub::{admission::ClientNet, command::TaskCommand, next_step::Offer, remembered::Remembered},
     store::SubscriptionNo,
 };
 use std::{

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     feed::record::Head,
-    hub::{next_step::Offer, subscription_task::Remembered},
+    hub::{next_step::Offer, remembered::Remembered},
     store::SubscriptionNo,
 };
 

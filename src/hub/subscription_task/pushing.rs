@@ -1,7 +1,7 @@
 //! Pushes, one at a time: the view is read behind the position, and what is found there is pushed;
 //! not what is due.
 
-use super::{Remembered, SubscriptionTask, row::Acknowledgement};
+use super::{SubscriptionTask, row::Acknowledgement};
 use crate::{
     feed::{
         record::{FeedNo, Head},
@@ -15,6 +15,7 @@ use crate::{
         legacy_topic,
         next_step::{Offer, PushStage},
         push::{self, Advance, Push, PushOutcome, PushPlace, RESOURCE},
+        remembered::Remembered,
         retry_schedule,
     },
     readers::{PushMax, ReadRequest},

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// The knowledge of a task that ends for a rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::hub) struct Remembered {
+pub(super) struct Remembered {
     /// The end of the lease that was warned of, and the time of the next try.
     pub(super) warned: Option<(Stamp, Option<Stamp>)>,
     /// The watch over a lease that has more left than it was granted for.
@@ -26,7 +26,7 @@ pub(in crate::hub) struct Remembered {
 
 impl Remembered {
     /// Of a stored subscription that knows the channel as it is, where the store does not tell.
-    pub(in crate::hub) fn of_channel(seen: Option<Head>) -> Self {
+    pub(super) fn of_channel(seen: Option<Head>) -> Self {
         Self {
             channel_t: seen.map(|head| head.metadata_t),
             ..Self::default()
