@@ -518,7 +518,7 @@ mod tests {
             "refused: ever.toml: bad",
             "a: answered",
             "site http://10.0.0.1/: everfeed could not look for its feeds: leads back (",
-            "in your configuration; since",
+            "configuration; since",
             "the fault is the publisher's",
             "since 2 h ago",
         ] {
