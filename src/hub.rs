@@ -422,7 +422,9 @@ impl Hub {
                 RestKind::Waiting
             },
             call_at,
-            remembered: Remembered::of_channel(seen.filter(|_| progress.channel_t.is_none())),
+            remembered: Remembered::of_channel(
+                seen.filter(|_| follows && progress.channel_t.is_none()),
+            ),
         };
         let applicant = Applicant {
             feed: sub.feed(),

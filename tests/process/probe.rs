@@ -195,7 +195,7 @@ async fn redirects_and_credentials_are_those_of_polling() {
         "{said:?}"
     );
     assert!(
-        said.err.contains("the publisher's, or the network's"),
+        said.err.ends_with("the fault is the publisher's\n"),
         "{said:?}"
     );
 

@@ -182,6 +182,7 @@ async fn started(world: &Arc<World>, side: &CallbackSide) -> Arc<Life> {
             Ok(life) => {
                 let life = Arc::new(life);
                 let _ = cell.set(Arc::downgrade(&life));
+                world.state().is_refused = false;
                 return life;
             }
             Err(error) => {
@@ -399,8 +400,10 @@ fn arm(world: &Arc<World>, points: u64) {
 async fn reload(world: &Arc<World>, life: &Arc<Life>) {
     while let Err(error) = life.reload().await {
         world.trace(&format!("a reload is refused: {error}"));
+        world.state().is_refused = true;
         sleep(Duration::from_secs(10)).await;
     }
+    world.state().is_refused = false;
 }
 
 /// Puts something on the agenda, so many seconds from now.

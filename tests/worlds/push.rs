@@ -271,6 +271,10 @@ impl CallbackSide {
             chain.acknowledged.insert(begins_at);
             chain.lease_until_ms = until_ms;
             chain.begins_elsewhere = begins_elsewhere;
+            if begins_elsewhere {
+                chain.last = None;
+                chain.kept.clear();
+            }
             if let Some(from) = chain.asked_from.clone() {
                 chain.acknowledged.insert(from);
                 chain.last = None;
@@ -302,7 +306,9 @@ impl CallbackSide {
         if last == held && !is_anew && consumer.mirror.is_of(&told.generation) {
             return status(204);
         }
-        if prev == held && !is_anew && consumer.mirror.is_of(&told.generation) {
+        // What is read anew ends with a pull: only that tells what is gone.
+        let is_read_anew = consumer.mirror.is_reading_anew();
+        if prev == held && !is_anew && !is_read_anew && consumer.mirror.is_of(&told.generation) {
             let Ok(page) = serde_json::from_slice::<Value>(request.body()) else {
                 world.fault(format!("consumer {no} is pushed what is no JSON"));
                 return status(500);

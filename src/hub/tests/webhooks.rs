@@ -3,7 +3,7 @@
 use super::rig::{Call, Reply, Rig};
 use crate::{
     feed::cursor::Toc,
-    hub::{OwnPlaces, WantedSubscribers, WebhookSettings},
+    hub::{Config, OwnPlaces, WantedSubscribers, WebhookSettings},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -79,6 +79,18 @@ async fn each_change_is_a_signed_message_of_its_own_in_order_with_its_cursors() 
 }
 
 // Its protocol has no word for an end.
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_is_there_before_its_feed_hears_of_changes_alone() {
+    let mut rig = Rig::unready(Config::default()).await;
+    rig.webhooks = vec![webhook("")];
+    let rig = rig.killed().await;
+    rig.commit(vec![]).await;
+    rig.wait(1).await;
+    assert_eq!(kinds(&rig.net.pushes()), [""; 0]);
+    rig.add(1).await;
+    assert_eq!(kinds(&rig.net.pushes()), ["post.created"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_webhook_that_the_operator_ends_is_not_told() {
     let rig = rig(vec![webhook("")]).await;
