@@ -349,9 +349,9 @@ impl Hub {
         }
     }
 
-    /// Takes in every stored subscription, at rest: it is called up where it stood. Call it once the feeds are announced and
-    /// before requests are served. Webhooks are those of the configuration; one that is stored and
-    /// is none of them ends.
+    /// Takes in every stored subscription, at rest: it goes on where it stood. Call it once the feeds
+    /// are announced and before requests are served. Webhooks are those of the configuration; one
+    /// that is stored and is none of them ends.
     pub async fn start(&self, webhooks: &[WebhookSettings]) -> Result<(), StoreError> {
         // Told of moves before anything is read of feeds.
         let moves = self.notify.moves();
@@ -395,9 +395,10 @@ impl Hub {
         let seen = offer.read.and_then(|read| shared.readers.head(read).ok());
         let follows = seen.is_some_and(|head| has_all(progress, head));
         let under_way = UnderWay {
-            pushing: match follows {
-                true => PushStage::Following,
-                false => PushStage::Unknown,
+            pushing: if follows {
+                PushStage::Following
+            } else {
+                PushStage::Unknown
             },
             warn_at: sub
                 .lease

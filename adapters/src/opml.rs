@@ -226,7 +226,7 @@ impl OutlineReading {
     }
 }
 
-/// What the attributes of an outline say, whatever the case of their names.
+/// The attributes of an outline, whatever the case of their names.
 #[derive(Debug, Default)]
 struct Outline {
     text: Option<String>,

@@ -500,7 +500,10 @@ impl Reloader {
         let catalog = self.parts.gate.catalog.snapshot();
         // Their subscribers are told, and their rows go with the feed.
         let mut _at_work = None;
-        if let Some((work, feed)) = self.parts.workplace.work().zip(catalog.withdrawn(name)) {
+        if let Some((work, feed)) = self.parts.workplace.work().zip(catalog.withdrawn(name))
+            // While the store is away, its rows cannot be read, and the request fails at once.
+            && self.parts.store.feed(feed).await.is_ok()
+        {
             _at_work = Some(work.hub.before_forgetting(feed).await);
         }
         let feed = forget(&*self.parts.store, &catalog, name).await?;

@@ -199,7 +199,7 @@ pub(super) fn known(config: Option<&Config>) -> HashMap<String, String> {
 }
 
 // Decides: Are two addresses one feed?
-/// What is the same in all spellings of an address: host, port, path and query, without scheme,
+/// The part that all spellings of an address share: host, port, path and query, without scheme,
 /// credentials, `www.`, slashes at the end and fragment. Feeds of one path may differ in their query.
 pub(super) fn spelling(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();

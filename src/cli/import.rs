@@ -54,14 +54,14 @@ const SKIPPED_TOLD_MAX: usize = 1000;
 /// Columns of an address and of a title in a line of the output.
 const SHOWN_COLUMNS: usize = 200;
 
-/// What is done with a list.
+/// The way in which a list is taken in.
 #[derive(Default)]
 struct ImportPlan {
     feeds: Vec<AddedFeed>,
     groups: Vec<AddedGroup>,
     /// Outlines that are not taken, and why.
     skipped: Vec<String>,
-    /// What else is worth telling.
+    /// Further remarks.
     notes: Vec<String>,
 }
 

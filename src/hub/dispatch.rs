@@ -1,6 +1,6 @@
 //! Calls up subscriptions at rest, and starts their tasks: when their time comes, when the feed that
-//! they follow moves, and when what they are offered changes. What one does then is decided in
-//! [`next_step`](super::next_step).
+//! they follow moves, and when what they are offered changes. The next step of each is
+//! decided in [`next_step`](super::next_step).
 
 use super::{
     Shared,
@@ -33,6 +33,8 @@ impl Shared {
         let mut catalog = self.gate.catalog.watch();
         let mut accounts = self.gate.auth.watch();
         let mut clock = JumpWatch::new(self.now().micros());
+        // Either may have changed while the stored subscriptions were taken in.
+        self.offers_changed();
         loop {
             let now = self.times().now;
             if let Some(Jump::Back(by)) = clock.look(now.micros()) {
@@ -68,7 +70,7 @@ impl Shared {
         self.start_all(self.index.offers_changed(|group| self.offer(group)));
     }
 
-    /// What a group is offered now, as the catalog and the users in force have it.
+    /// The present offer to a group, as the catalog and the users in force have it.
     pub(super) fn offer(&self, group: &GroupKey) -> GroupOffer {
         let GroupKey { feed, principal } = *group;
         let catalog = self.gate.catalog.snapshot();

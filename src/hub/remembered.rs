@@ -1,4 +1,4 @@
-//! What a subscription knows that its row does not: kept while it rests, and forgotten with the
+//! Knowledge of a subscription that is not in its row: kept while it rests, and forgotten with the
 //! process.
 
 use crate::{

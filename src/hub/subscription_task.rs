@@ -270,7 +270,7 @@ impl SubscriptionTask {
         }
     }
 
-    /// What it is offered, as the catalog and the users in force have it.
+    /// Its offer, as the catalog and the users in force have it.
     fn offer(&self) -> GroupOffer {
         self.place.shared.offer(&self.group())
     }

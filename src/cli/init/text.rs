@@ -73,7 +73,7 @@ pub(super) struct Draft {
     /// The web server that answers for the blog.
     pub(super) server: WebServer,
     pub(super) feeds: Vec<BlogFeed>,
-    /// How many of them are written beside a blog, from the first on; the others are named.
+    /// The number of them that are written beside a blog, from the first on; the others are named.
     pub(super) taken: usize,
     /// The address at which this machine reaches the blog itself, if one is known.
     pub(super) origin: Option<Url>,

@@ -45,7 +45,7 @@ pub(in crate::cli) struct Blog {
     pub(in crate::cli) is_feed: bool,
 }
 
-/// What a feed of a blog has, beside the other feeds of its page.
+/// The content of a feed of a blog, beside the other feeds of its page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum FeedKind {
     /// Posts.

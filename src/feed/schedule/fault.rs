@@ -204,7 +204,7 @@ impl FaultKind {
         }
     }
 
-    // Decides: Whose fault is told of a failed poll?
+    // Decides: In which words is the owner of a fault told?
     /// The owner of the fault, in words that follow "the fault is".
     pub fn owner(&self) -> &'static str {
         match (self.whose(), self) {

@@ -31,7 +31,7 @@ pub(in crate::hub) struct GroupKey {
     pub(in crate::hub) principal: Option<PrincipalId>,
 }
 
-/// What a group is offered: the state of its feed, and the feed that is read for it, which may be a
+/// The offer to a group: the state of its feed, and the feed that is read for it, which may be a
 /// part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::hub) struct GroupOffer {
@@ -70,7 +70,7 @@ pub(in crate::hub) struct Rest {
 pub(in crate::hub) enum NoRest {
     /// A command is on its way, or it is to leave.
     Busy,
-    /// What it is offered, or its feed, has changed since it looked.
+    /// Its offer, or its feed, has changed since it looked.
     Stale,
 }
 
@@ -85,7 +85,7 @@ pub(in crate::hub) struct CalledUp {
     pub(in crate::hub) rested: Rested,
 }
 
-/// What is left of a rest.
+/// The remains of a rest.
 #[derive(Debug, Default)]
 pub(in crate::hub) struct Rested {
     /// True where there is something to push; the value is true where that is a heartbeat.
