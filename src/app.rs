@@ -154,6 +154,7 @@ impl App {
         // They are many: the catalog holds them from here on, and nothing else.
         let feeds = config.registered();
         config.feed = Vec::new();
+        config.upstream.polls_in_flight_max = descriptors.polls_in_flight_max(&config);
         let idle_per_host = descriptors.idle_per_host();
         let wiring = Wiring::new(config, store.clone(), clock, idle_per_host).await?;
         let server = &wiring.config.server;

@@ -12,7 +12,6 @@ use crate::{
 use clap::{Args, Parser, Subcommand};
 use std::{
     future::Future,
-    io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -28,6 +27,7 @@ mod backup;
 mod check;
 pub mod clock;
 mod config_file;
+mod config_in_force;
 pub mod demo;
 mod edited_config;
 pub mod explain;
@@ -38,6 +38,7 @@ mod forget;
 mod health;
 mod import;
 mod init;
+mod manual;
 mod moments;
 mod output;
 #[cfg(test)]
@@ -80,9 +81,10 @@ enum Command {
     Serve(ServeOptions),
     /// Check a configuration: what it means, what is risky in it, and who may read which feed. It
     /// also lists stored feeds that the configuration lacks.
-    Check(WithConfig),
+    Check(check::CheckOptions),
     /// Print every key of a configuration with its type, default, effect and meaning, as Markdown.
-    Config,
+    /// With --config: print the settings of that file in force, and where each is set.
+    Config(config_in_force::ConfigOptions),
     /// Run a small legacy blog with everfeed in front of it, and print every change as it arrives.
     Demo(demo::DemoOptions),
     /// Fetch or read a document once, and print what everfeed would keep of it.
@@ -145,6 +147,10 @@ enum Command {
         #[command(subcommand)]
         command: ClockCommand,
     },
+    /// Print the script that completes the arguments of everfeed in a shell.
+    Completions(manual::CompletionOptions),
+    /// Print the manual page of everfeed, or write one page for each command.
+    Man(manual::ManOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -178,6 +184,16 @@ struct WithConfig {
     /// The configuration file. Without it: `everfeed.toml`, else `/etc/everfeed.toml`.
     #[arg(long, short, value_name = "FILE", default_value_os_t = usual_config(), hide_default_value = true)]
     config: PathBuf,
+}
+
+/// A list, of the running process or of its store.
+#[derive(Debug, Args)]
+struct ListOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// Print the list as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// The configuration where none is named.
@@ -255,8 +271,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Ok::<_, ConfigError>(config)
     };
     match command {
-        Command::Check(with) => block_on(check::run(with.load()?, &with.config)),
-        Command::Config => Ok(std::io::stdout().write_all(config::REFERENCE.as_bytes())?),
+        Command::Check(options) => block_on(check::run(options.with.load()?, &options)),
+        Command::Config(options) => config_in_force::run(&options),
+        Command::Completions(options) => manual::complete(&options),
+        Command::Man(options) => manual::write(&options),
         Command::Serve(options) => {
             let file = &options.with.config;
             if file == Path::new(DEFAULT_CONFIG) && !file.exists() {

@@ -4,7 +4,8 @@
 use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
     hub::{self, WebhookSettings},
-    ingest, readers,
+    ingest::{self, CredentialSettings},
+    readers,
     secret::{AdminToken, logged_text, masked_with_query},
     serve::{
         self,
@@ -13,8 +14,8 @@ use crate::{
     setting::RefusedSetting,
     store, xmpp,
 };
-use config_text::ConfigText;
-use serde::{Deserialize, Serialize};
+use config_text::{ConfigText, INCLUDE, IncludedFile};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -23,6 +24,8 @@ use typed::{ConfigReading, LackingFeed};
 use url::Url;
 
 mod digest;
+mod in_force;
+
 mod source;
 
 mod config_text;
@@ -45,6 +48,7 @@ mod profiles;
 
 mod warnings;
 
+pub use in_force::{Origin, Setting, settings_in_force};
 pub use key_table::{Effect, REFERENCE, effect, waiting_for_restart};
 pub use registered::{EntryReader, FeedEntry, Registered};
 pub use source::ConfigError;
@@ -56,6 +60,9 @@ mod tests;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// `include`: paths and patterns of further files.
+    #[serde(deserialize_with = "one_or_many")]
+    pub include: Vec<String>,
     /// `[server]`.
     pub server: serve::Config,
     /// `[store]`.
@@ -76,6 +83,8 @@ pub struct Config {
     pub site: Vec<SiteSettings>,
     /// `[[webhook]]`, once for each.
     pub webhook: Vec<WebhookSettings>,
+    /// `[[credentials]]`, once for each.
+    pub credentials: Vec<CredentialSettings>,
     /// Feeds that the file names and lacks: the registry may have them.
     #[serde(skip)]
     lacking: Vec<LackingFeed>,
@@ -92,9 +101,10 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
         let text = source::read(file)?;
+        let included = source::included(file, &text)?;
         // A service is started in other folders than a shell.
         let folder = file.with_file_name("");
-        let mut config = Self::from_text(file, &text, environment, |config| {
+        let mut config = Self::from_text(file, &text, &included, environment, |config| {
             config.store.path = folder.join(&config.store.path);
             config.server.listen.below(&folder);
             let tls = &mut config.server.tls;
@@ -102,6 +112,8 @@ impl Config {
                 &mut config.store.key_file,
                 &mut tls.certificate,
                 &mut tls.key,
+                &mut config.upstream.identity,
+                &mut config.upstream.identity_also,
                 &mut config.xmpp.secret_file,
                 &mut config.xmpp.tls_root,
             ];
@@ -115,6 +127,7 @@ impl Config {
                 .into_iter()
                 .chain(problems::acme_problems(config))
                 .chain(problems::key_file_problem(config))
+                .chain(problems::identity_problem(config))
                 .chain(xmpp::problem_with_files(&config.xmpp).map(|it| it.within("xmpp")));
             problems::store_problem(config)
                 .into_iter()
@@ -142,7 +155,8 @@ impl Config {
             .into_iter()
             .filter(|(name, _)| !name.starts_with("EVERFEED__FEED__"));
         let text = source::read(file).unwrap_or_default();
-        let written = ConfigText::read(&text, environment);
+        let included = source::included(file, &text).unwrap_or_default();
+        let written = ConfigText::read_files(&text, &included, environment);
         let found = |key: &str| {
             let value = written
                 .table
@@ -168,31 +182,42 @@ impl Config {
         };
         let mut environment = environment.into_iter();
         environment.any(|(name, _)| name == "EVERFEED__SERVER__ADMIN_LISTEN")
-            || source::read(file).is_ok_and(|text| is_named(text).is_some())
+            || source::read(file).is_ok_and(|text| {
+                let included = source::included(file, &text).unwrap_or_default();
+                let texts = included.into_iter().map(|file| file.text);
+                std::iter::once(text).chain(texts).any(|text| is_named(text).is_some())
+            })
     }
 
     /// Reads a text that stands in no file; `name` is what errors call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let file = Path::new(name);
-        let config = Self::from_text(file, text, [], |_| Vec::new())?;
+        let config = Self::from_text(file, text, &[], [], |_| Vec::new())?;
         config.with_registered(&Registered::default(), file)
     }
 
     // Decides: Which mistakes of a configuration are told?
-    /// Reads a text, and finds every mistake in it. `beside` looks for those outside of the text.
+    /// Reads a text and the files that it includes, and finds every mistake in them. `beside` looks for
+    /// those outside of the text.
     fn from_text(
         file: &Path,
         text: &str,
+        included: &[IncludedFile],
         environment: impl IntoIterator<Item = (String, String)>,
         beside: impl Fn(&mut Self) -> Vec<RefusedSetting>,
     ) -> Result<Self, ConfigError> {
         let environment: Vec<(String, String)> = environment.into_iter().collect();
-        let parts = parts::parts(text);
+        let parts = if included.is_empty() {
+            parts::parts(text)
+        } else {
+            vec![text]
+        };
         let folder = file.with_file_name("");
-        let (mut config, mut problems) = Self::read(&parts, environment.clone(), &folder, &beside);
+        let (mut config, mut problems) =
+            Self::read(&parts, included, environment.clone(), &folder, &beside);
         if parts.len() > 1 && !(problems.is_empty() && config.lacking.is_empty()) {
             // Lines, and mistakes that concern two parts, are known only of the whole.
-            (config, problems) = Self::read(&[text], environment, &folder, &beside);
+            (config, problems) = Self::read(&[text], included, environment, &folder, &beside);
         }
         if problems.is_empty() {
             return Ok(config);
@@ -207,6 +232,7 @@ impl Config {
     /// `folder`.
     fn read(
         parts: &[&str],
+        included: &[IncludedFile],
         environment: Vec<(String, String)>,
         folder: &Path,
         beside: impl Fn(&mut Self) -> Vec<RefusedSetting>,
@@ -214,10 +240,12 @@ impl Config {
         let (first, rest) = parts
             .split_first()
             .map_or(("", &[][..]), |(first, rest)| (*first, rest));
-        let mut reading = ConfigReading::new(ConfigText::read(first, environment));
+        let written = ConfigText::read_files(first, included, environment);
+        let mut reading = ConfigReading::new(written);
         reading.refuse_control_characters();
         reading.refuse_both("store", "path", "url");
         let mut config = Self {
+            include: reading.top(INCLUDE),
             server: serve::Config {
                 readers: reading.section("server", readers::Config::check),
                 ..reading.section("server", serve::Config::check)
@@ -235,9 +263,15 @@ impl Config {
                 .into_iter()
                 .map(|(_, webhook)| webhook)
                 .collect(),
+            credentials: reading
+                .list("credentials")
+                .into_iter()
+                .map(|(_, one)| one)
+                .collect(),
             lacking: Vec::new(),
             bound: Listeners::default(),
         };
+        problems::of_credentials(&config.credentials, &mut reading);
         match config
             .platforms
             .folder
@@ -422,6 +456,20 @@ impl Config {
         );
         lines.join("\n") + "\n"
     }
+}
+
+/// Reads a text, or a list of texts.
+fn one_or_many<'de, D: Deserializer<'de>>(values: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match OneOrMany::deserialize(values)? {
+        OneOrMany::One(one) => vec![one],
+        OneOrMany::Many(many) => many,
+    })
 }
 
 /// Says that there is no feed at all.

@@ -3,6 +3,8 @@
 
 pub mod config;
 
+mod credentials;
+
 pub mod platform;
 
 mod fetched;
@@ -46,6 +48,7 @@ pub use crate::catalog::settings::{
 };
 pub use compute::Computing;
 pub use config::Config;
+pub use credentials::{CREDENTIALS_MAX, CredentialSettings, Credentials};
 pub use context::Context;
 pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;

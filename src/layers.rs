@@ -18,6 +18,7 @@ pub mod pacing;
 pub mod per_host;
 pub mod public_address;
 pub mod redirect;
+pub mod signing;
 pub mod trace;
 pub mod wire;
 
@@ -33,7 +34,8 @@ pub use own_mark::{CDN_LOOP, OwnMark, marked_callbacks};
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::{Governor, OwnPace, Throttled};
 pub use public_address::{is_loopback, is_near, is_private_host};
-pub use redirect::{HomeOnly, KnownAs, Landing, NAME_HEADERS, RedirectAllowance, is_below};
+pub use redirect::{ForOrigin, HomeOnly, KnownAs, Landing, NAME_HEADERS, RedirectAllowance, is_below};
+pub use signing::Signer;
 pub use wire::{BuildError, tls_fault_of};
 
 use bytes::Bytes;

@@ -4,6 +4,7 @@
 pub mod byte_budget;
 pub mod client_net;
 pub mod clock;
+pub mod identity;
 pub mod locks;
 pub mod mistakes;
 pub mod registrable_domain;

@@ -18,6 +18,11 @@ impl Secret {
         Self(value.into())
     }
 
+    /// True for a text that stands for a secret where settings are serialized.
+    pub fn is_serialized(text: &str) -> bool {
+        text.starts_with(DIGEST)
+    }
+
     /// The value itself, for the one place that needs it.
     pub fn reveal(&self) -> &str {
         &self.0
@@ -33,9 +38,13 @@ impl fmt::Debug for Secret {
 /// A digest stands for it: enough to see that it was changed.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hex::encode(Sha256::digest(&self.0)))
+        let digest = hex::encode(Sha256::digest(&self.0));
+        serializer.serialize_str(&format!("{DIGEST}{digest}"))
     }
 }
+
+/// The text before the digest of a secret, by which it is told from other texts.
+const DIGEST: &str = "secret, sha256:";
 
 /// `server.admin_token`: the secret of the operator's requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 use crate::secret::{logged_text, masked};
 use serde::Serialize;
 use serde_json::Value;
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, path::PathBuf};
 use thiserror::Error;
 
 /// A setting that is refused. It holds no credentials: those of a URL are masked when it is made.
@@ -16,6 +16,8 @@ pub struct RefusedSetting {
     pub found: String,
     /// The values that would do.
     pub wanted: String,
+    /// The included file in which it stands; `None` for the configuration itself.
+    pub file: Option<PathBuf>,
     /// The line of the file on which it stands; `None` where that is not known.
     pub line: Option<usize>,
 }
@@ -32,6 +34,7 @@ impl RefusedSetting {
             // What is written may not write to a terminal.
             found: logged_text(&masked(&found.to_string())).replace(char::is_control, "\u{FFFD}"),
             wanted: wanted.into(),
+            file: None,
             line: None,
         }
     }

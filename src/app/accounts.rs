@@ -4,7 +4,7 @@
 use crate::{
     auth::{
         AccessToken, Accounts, Authenticator, NewAccessToken, NewUser, TokenNo, TokenUse, User,
-        commands::{AccountAnswer, AccountCommand},
+        commands::{AccountAnswer, AccountCommand, ListForm},
         password::{self, LoginHash},
         token::{new_token, token_hash},
         user::{NAME_WANTED, USER_TOKENS_MAX, USERS_MAX, is_user_name},
@@ -17,6 +17,7 @@ use crate::{
     store::{Store, StoreError, listing},
 };
 use futures_util::TryStreamExt as _;
+use serde_json::{Value, json};
 use std::{fmt::Write as _, sync::Arc};
 use thiserror::Error;
 
@@ -114,10 +115,10 @@ impl AccountDesk {
                 login,
                 feed_password,
             } => self.change_password(&name, login, feed_password).await,
-            AccountCommand::ListUsers => self.list_users().await,
+            AccountCommand::ListUsers(form) => self.list_users(form).await,
             AccountCommand::RemoveUser { name } => self.remove_user(&name).await,
             AccountCommand::NewToken { user, usage } => self.new_token(&user, usage).await,
-            AccountCommand::ListTokens => self.list_tokens().await,
+            AccountCommand::ListTokens(form) => self.list_tokens(form).await,
             AccountCommand::RevokeToken(no) => self.revoke_token(no).await,
             AccountCommand::RotateToken(no) => self.rotate_token(no).await,
         };
@@ -198,8 +199,21 @@ impl AccountDesk {
         self.remembered(text)
     }
 
-    async fn list_users(&self) -> Result<String, AccountRefused> {
+    async fn list_users(&self, form: ListForm) -> Result<String, AccountRefused> {
         let (users, tokens) = lists(&*self.store).await?;
+        if form == ListForm::Json {
+            let user = |user: &User| {
+                json!({
+                    "name": user.kept.name,
+                    "tokens": count_of(user, &tokens),
+                    "made_at": time(user.kept.created_us),
+                    "hex_digest": user.kept.hex_digest,
+                    "jid": user.kept.jid,
+                })
+            };
+            let users: Vec<Value> = users.iter().map(user).collect();
+            return Ok(format!("{}\n", json!({ "users": users })));
+        }
         if users.is_empty() {
             return Ok("there are no users\n".to_owned());
         }
@@ -277,15 +291,31 @@ impl AccountDesk {
         ))
     }
 
-    async fn list_tokens(&self) -> Result<String, AccountRefused> {
+    async fn list_tokens(&self, form: ListForm) -> Result<String, AccountRefused> {
         let (users, tokens) = lists(&*self.store).await?;
+        let name_of = |token: &AccessToken| {
+            let user = users.iter().find(|user| user.no == token.kept.user);
+            user.map_or("", |user| user.kept.name.as_str())
+        };
+        if form == ListForm::Json {
+            let token = |token: &AccessToken| {
+                json!({
+                    "number": token.no.0,
+                    "user": name_of(token),
+                    "use": token.kept.usage.name(),
+                    "made_at": time(token.kept.created_us),
+                })
+            };
+            let tokens: Vec<Value> = tokens.iter().map(token).collect();
+            return Ok(format!("{}\n", json!({ "tokens": tokens })));
+        }
         if tokens.is_empty() {
             return Ok("there are no tokens\n".to_owned());
         }
         let mut text = format!("{:>6}  {:<24}  {:<6}  {}\n", "token", "user", "use", "made");
-        for AccessToken { no, kept } in &tokens {
-            let user = users.iter().find(|user| user.no == kept.user);
-            let name = user.map_or("", |user| user.kept.name.as_str());
+        for token in &tokens {
+            let AccessToken { no, kept } = token;
+            let name = name_of(token);
             let (usage, made) = (kept.usage.name(), time(kept.created_us));
             let _ = writeln!(text, "{no:>6}  {name:<24}  {usage:<6}  {made}");
         }
@@ -443,6 +473,14 @@ mod tests {
             desk.run(AccountCommand::RotateToken(TokenNo(1))).await,
             AccountAnswer::Refused(_)
         ));
+        for list in [AccountCommand::ListUsers, AccountCommand::ListTokens] {
+            let table = done(list(ListForm::Table)).await;
+            let told = done(list(ListForm::Json)).await;
+            let told: Value = serde_json::from_str(&told).unwrap();
+            let listed = told.get("users").or_else(|| told.get("tokens")).unwrap();
+            assert_eq!(listed.as_array().unwrap().len(), table.lines().count() - 1);
+            assert!(told.to_string().contains("\"2026-06-01T00:00:00Z\""), "{told}");
+        }
         for _ in 1..USER_TOKENS_MAX {
             done(new()).await;
         }
@@ -456,7 +494,7 @@ mod tests {
         .await;
         assert!(auth.accounts().is_empty() && !known(2));
         assert_eq!(
-            done(AccountCommand::ListTokens).await,
+            done(AccountCommand::ListTokens(ListForm::Table)).await,
             "there are no tokens\n"
         );
     }

@@ -40,6 +40,9 @@ pub struct BesideStore {
     /// Entries of the registry that cannot be read.
     #[serde(default)]
     pub unread: Vec<UnreadEntry>,
+    /// What a reload of the running process would do, in lines; empty where none runs.
+    #[serde(default)]
+    pub reload: Vec<String>,
 }
 
 impl BesideStore {

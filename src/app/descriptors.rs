@@ -10,9 +10,13 @@ const OWN_FILES: u64 = 64;
 const OPERATOR_FILES: u64 = 64;
 /// Connections that are sent to HTTPS.
 const REDIRECT_FILES: u64 = 256;
-/// Connections to publishers: every job in flight may have one of its own host and one of another
-/// that it was sent to.
-const PUBLISHER_FILES: u64 = 2 * 100;
+/// Connections of a job in flight to publishers: one to its own host, and one to another that it was
+/// sent to.
+const FILES_PER_JOB: u64 = 2;
+/// Jobs in flight to publishers besides polls.
+const OTHER_JOBS: u64 = 52;
+/// Part of the files that polls may have: one divided by this.
+const POLLS_SHARE: u64 = 8;
 /// Connections of consumers that there is room for at least, whatever else is short.
 const CONSUMERS_MIN: u64 = 16;
 /// Files from which on connections to publishers and callbacks are kept for the next request of the
@@ -47,6 +51,25 @@ impl Descriptors {
         Self { files_max }
     }
 
+    // Decides: How many polls are in flight at once?
+    /// Polls in flight at most: those that are configured, or as many as an eighth of the files is
+    /// enough for.
+    pub(super) fn polls_in_flight_max(self, config: &Config) -> usize {
+        let room = self.files_max / POLLS_SHARE / FILES_PER_JOB;
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let wanted = config.upstream.polls_in_flight_max;
+        if room < wanted {
+            tracing::info!(
+                files = self.files_max,
+                polls = room,
+                "upstream.polls_in_flight_max is {wanted}, but this process may have only {} open files: {room} polls \
+                 are in flight at once",
+                self.files_max
+            );
+        }
+        room.clamp(1, wanted)
+    }
+
     // Decides: How many connections may consumers have?
     /// Connections of consumers at once: those that are configured, or as many as leave room for
     /// the store, publishers, callbacks and the operator.
@@ -57,8 +80,11 @@ impl Descriptors {
             .tls
             .redirect_from
             .map_or(0, |_| REDIRECT_FILES);
-        let reserved =
-            (OWN_FILES + OPERATOR_FILES + PUBLISHER_FILES + redirects).saturating_add(callbacks);
+        let polls = u64::try_from(config.upstream.polls_in_flight_max).unwrap_or(u64::MAX);
+        let publishers = FILES_PER_JOB.saturating_mul(polls.saturating_add(OTHER_JOBS));
+        let reserved = (OWN_FILES + OPERATOR_FILES + redirects)
+            .saturating_add(callbacks)
+            .saturating_add(publishers);
         let room = self.files_max.saturating_sub(reserved).max(CONSUMERS_MIN);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let wanted = config.server.connections_max;
@@ -97,11 +123,23 @@ mod tests {
     }
 
     #[test]
-    fn consumers_get_what_the_others_leave() {
+    fn polls_take_an_eighth_of_the_files_at_most() {
         let config = Config::default();
-        let connections = |files_max| Descriptors { files_max }.connections_max(&config);
+        let polls = |files_max| Descriptors { files_max }.polls_in_flight_max(&config);
+        assert_eq!([1_048_576, 1024, 8].map(polls), [600, 64, 1]);
+    }
+
+    #[test]
+    fn consumers_get_what_the_others_leave() {
+        let connections = |files_max| {
+            let files = Descriptors { files_max };
+            let mut config = Config::default();
+            config.upstream.polls_in_flight_max = files.polls_in_flight_max(&config);
+            files.connections_max(&config)
+        };
+        let config = Config::default();
         assert_eq!(connections(1_048_576), config.server.connections_max);
-        assert_eq!(connections(1024), 1024 - 328 - config.hub.in_flight_max);
+        assert_eq!(connections(1024), 1024 - 360 - config.hub.in_flight_max);
         assert_eq!(connections(100), 16);
         assert_eq!(
             [1024, 65_536].map(|files_max| Descriptors { files_max }.idle_per_host()),

@@ -217,34 +217,12 @@ impl Reloader {
 
     async fn take_in(&self) -> Result<ReloadReport, ReloadRefused> {
         let parts = &self.parts;
-        let source = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?;
         let (config, names, digest) = self.load().await?;
-        // The profiles in force are those of the start.
-        let profiles = parts.started_with.platforms.profiles();
-        let mut problems = Vec::new();
-        for feed in &config.feed {
-            let found = feed.platform_problem(&profiles);
-            problems.extend(found.map(|problem| problem.within(&format!("feed.{}", feed.name))));
-            // The sockets that are bound are known now. What is registered already goes on.
-            if !names.contains(&feed.name) {
-                problems.extend(parts.started_with.own_urls_of(feed));
-            }
-        }
-        if !problems.is_empty() {
-            let file = source.file.clone();
-            return Err(ConfigError { file, problems }.into());
-        }
+        self.refuse_beside_running(&config, &names)?;
         super::tell_warnings(&config.warnings());
         let waiting = waiting_for_restart(&parts.started_with, &config);
         let (questions, left) = self.asked_of_sites(&config, &names).await;
-        let mut feeds = config.registered();
-        let Config { site, server, .. } = &parts.started_with;
-        if (&config.site, &config.server.public_url) != (site, &server.public_url) {
-            let running = parts.gate.catalog.snapshot();
-            feeds =
-                beside_running_sites(feeds, running.feeds().map(|feed| (*feed.settings).clone()));
-        }
-        self.join_found(&mut feeds).await?;
+        let feeds = self.feeds_of(&config).await?;
         registry::tell_unread(&names);
         let changes = self.put_in_force(feeds, names, self.putting()).await?;
         *lock(&self.digest) = digest;
@@ -265,6 +243,46 @@ impl Reloader {
             questions,
             left,
         })
+    }
+
+    /// Refuses a configuration that cannot be in force beside the settings of the start.
+    fn refuse_beside_running(
+        &self,
+        config: &Config,
+        names: &RegistryNames,
+    ) -> Result<(), ReloadRefused> {
+        let parts = &self.parts;
+        let source = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?;
+        // The profiles in force are those of the start.
+        let profiles = parts.started_with.platforms.profiles();
+        let mut problems = Vec::new();
+        for feed in &config.feed {
+            let found = feed.platform_problem(&profiles);
+            problems.extend(found.map(|problem| problem.within(&format!("feed.{}", feed.name))));
+            // The sockets that are bound are known now. What is registered already goes on.
+            if !names.contains(&feed.name) {
+                problems.extend(parts.started_with.own_urls_of(feed));
+            }
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let file = source.file.clone();
+        Err(ConfigError { file, problems }.into())
+    }
+
+    /// The feeds that are in force once a configuration is.
+    async fn feeds_of(&self, config: &Config) -> Result<Vec<FeedSettings>, ReloadRefused> {
+        let parts = &self.parts;
+        let mut feeds = config.registered();
+        let Config { site, server, .. } = &parts.started_with;
+        if (&config.site, &config.server.public_url) != (site, &server.public_url) {
+            let running = parts.gate.catalog.snapshot();
+            feeds =
+                beside_running_sites(feeds, running.feeds().map(|feed| (*feed.settings).clone()));
+        }
+        self.join_found(&mut feeds).await?;
+        Ok(feeds)
     }
 
     /// Questions about the feeds of sites, which are in force from the next start on. A configuration
@@ -292,8 +310,29 @@ impl Reloader {
         if !config.store.is_same_store(&self.parts.started_with.store) {
             return Ok(None);
         }
+        self.refuse_beside_running(&config, &names)?;
         let beside = BesideStore::of(&*self.parts.store, &config, &names).await;
-        beside.map(Some).map_err(ReloadRefused::of_store)
+        let mut beside = beside.map_err(ReloadRefused::of_store)?;
+        let report = ReloadReport {
+            changes: self.would_change(&config).await?,
+            waiting: waiting_for_restart(&self.parts.started_with, &config),
+            ..ReloadReport::default()
+        };
+        beside.reload = report.to_string().lines().map(str::to_owned).collect();
+        Ok(Some(beside))
+    }
+
+    /// The changes that a configuration would make to the feeds in force.
+    async fn would_change(&self, config: &Config) -> Result<CatalogChanges, ReloadRefused> {
+        let running = self.parts.gate.catalog.snapshot();
+        let feeds = self.feeds_of(config).await?.into_iter();
+        // Feeds that are not there yet have numbers that no feed has.
+        let numbered = feeds.zip((0..u32::MAX).rev()).map(|(feed, none)| {
+            let no = running.feed(&feed.name).map_or(FeedNo(none), |feed| feed.no);
+            RegisteredFeed::new(no, feed)
+        });
+        let new = CatalogSnapshot::new(numbered, []);
+        Ok(catalog::diff(&running, &new))
     }
 
     /// Reads files: the configuration, and the folder of profiles. The feeds of the registry are

@@ -27,13 +27,15 @@ use crate::{
         client_address::{OverTls, PeerAddress, client_address, is_trusted, may_be_many},
     },
     hub::{self, Hub, OwnPlaces},
-    ingest::{Context, FeedSpec, Poller, Upstream},
-    layers::{self, ClientConfig, Governor, OwnMark, public_address::SystemResolver},
+    ingest::{Credentials, Context, FeedSpec, Poller, Upstream},
+    identity::Identity,
+    layers::{self, ClientConfig, Governor, OwnMark, Signer, public_address::SystemResolver},
     notify::Notify,
     proxy::{Proxy, ProxyPeer},
     readers::Readers,
     render::Site,
     serve::{
+        key_directory::key_directory,
         self,
         answers::first_seen::FirstSeen,
         feeds::{context::ServeContext, long_poll::Waiters},
@@ -80,6 +82,8 @@ pub(super) struct Wiring {
     pub(super) idle_per_host: usize,
     /// The mark by which listeners know our own polls.
     pub(super) mark: OwnMark,
+    /// The keys that sign our requests to publishers.
+    identity: Option<Arc<Identity>>,
     /// Faults of origins at which feeds are looked for.
     pub(super) site_faults: SiteFaults,
 }
@@ -93,6 +97,8 @@ impl Wiring {
         clock: Arc<dyn Clock>,
         idle_per_host: usize,
     ) -> anyhow::Result<Self> {
+        let identity = config.upstream.read_identity(&config.server.public_url);
+        let identity = identity.map_err(anyhow::Error::from)?.map(Arc::new);
         let catalog = Catalog::new(CatalogSnapshot::default());
         let (notify, metrics) = (Arc::default(), Metrics::default());
         let accounts = accounts::stored(&*store).await?;
@@ -107,6 +113,7 @@ impl Wiring {
             metrics,
             idle_per_host,
             mark: OwnMark::random(),
+            identity,
             site_faults: SiteFaults::default(),
         })
     }
@@ -123,13 +130,22 @@ impl Wiring {
     }
 
     fn upstream_at(&self, pace: Governor) -> anyhow::Result<Upstream> {
+        let signer = self.identity.clone().map(|identity| Signer {
+            identity,
+            clock: self.clock.clone(),
+        });
         let client = ClientConfig {
             idle_per_host: self.idle_per_host,
+            signer,
             ..self.config.upstream.client()
         };
         let client = layers::upstream(&client, pace)?;
         let contact = self.config.contact_url().clone();
-        Ok(Upstream::new(client, contact, self.clock.clone()).marked(self.mark.clone()))
+        let upstream = Upstream::new(client, contact, self.clock.clone());
+        let credentials = Credentials::of(&self.config.credentials);
+        Ok(upstream
+            .marked(self.mark.clone())
+            .with_credentials(credentials))
     }
 
     /// The name by which everfeed asks callbacks and authorities.
@@ -403,11 +419,15 @@ impl Wiring {
             asked: Mutex::default(),
         });
         let origin = self.way_to_origins(&context.sites, stop)?;
-        Ok(own_mounts(
+        let directory = self.identity.clone().map(|identity| {
+            key_directory(identity, &self.config.server.public_url, self.clock.clone())
+        });
+        let ours = own_mounts(
             context,
             hub,
             origin.map(|origin| WayToOrigins { origin, looks }),
-        ))
+        );
+        Ok(directory.into_iter().chain(ours).collect())
     }
 
     /// The way to the origins of the sites before which we stand; `None` without any.

@@ -34,7 +34,7 @@ pub enum AccountCommand {
         feed_password: bool,
     },
     /// List the users.
-    ListUsers,
+    ListUsers(ListForm),
     /// Remove a user with all tokens.
     RemoveUser {
         /// The name.
@@ -48,11 +48,39 @@ pub enum AccountCommand {
         usage: TokenUse,
     },
     /// List the tokens.
-    ListTokens,
+    ListTokens(ListForm),
     /// Remove a token.
     RevokeToken(TokenNo),
     /// Put another token in the place of one.
     RotateToken(TokenNo),
+}
+
+/// The form of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListForm {
+    /// A table for people.
+    Table,
+    /// A JSON object whose only member is the list.
+    Json,
+}
+
+impl ListForm {
+    /// The form that `json` in a query asks for.
+    fn of(query: &str) -> Self {
+        if value(query, "json").is_some() {
+            Self::Json
+        } else {
+            Self::Table
+        }
+    }
+
+    /// The path of a list in this form.
+    fn at(self, list: &str) -> String {
+        match self {
+            Self::Table => list.to_owned(),
+            Self::Json => format!("{list}?json="),
+        }
+    }
 }
 
 /// The outcome of a command, for people.
@@ -106,13 +134,13 @@ impl AccountCommand {
                 }
                 (Method::PUT, user(name) + "?" + &query(&pairs))
             }
-            Self::ListUsers => (Method::GET, USERS.to_owned()),
+            Self::ListUsers(form) => (Method::GET, form.at(USERS)),
             Self::RemoveUser { name } => (Method::DELETE, user(name)),
             Self::NewToken { user, usage } => {
                 let pairs = query(&[("user", user), ("use", usage.name())]);
                 (Method::POST, format!("{TOKENS}?{pairs}"))
             }
-            Self::ListTokens => (Method::GET, TOKENS.to_owned()),
+            Self::ListTokens(form) => (Method::GET, form.at(TOKENS)),
             Self::RevokeToken(no) => (Method::DELETE, format!("{TOKENS}/{no}")),
             Self::RotateToken(no) => (Method::POST, format!("{TOKENS}/{no}")),
         }
@@ -132,7 +160,7 @@ impl AccountCommand {
     fn of_users(method: &Method, name: String, query: &str) -> Result<Self, &'static str> {
         let login = || value(query, "login").and_then(|login| LoginHash::parse(&login));
         match method.as_str() {
-            "GET" | "HEAD" if name.is_empty() => Ok(Self::ListUsers),
+            "GET" | "HEAD" if name.is_empty() => Ok(Self::ListUsers(ListForm::of(query))),
             "POST" if !is_user_name(&name) => Err(NAME_WANTED),
             "POST" => {
                 let jid = value(query, "jid");
@@ -167,7 +195,7 @@ impl AccountCommand {
     /// The command of a request at the list of tokens, or at the token of a number.
     fn of_tokens(method: &Method, no: &str, query: &str) -> Result<Self, &'static str> {
         match method.as_str() {
-            "GET" | "HEAD" if no.is_empty() => Ok(Self::ListTokens),
+            "GET" | "HEAD" if no.is_empty() => Ok(Self::ListTokens(ListForm::of(query))),
             "POST" if no.is_empty() => {
                 let wanted = "name the `user`, and the `use`: bearer or url";
                 let user = value(query, "user").ok_or(wanted)?;
@@ -238,7 +266,8 @@ mod tests {
                 login,
                 feed_password: false,
             },
-            AccountCommand::ListUsers,
+            AccountCommand::ListUsers(ListForm::Table),
+            AccountCommand::ListUsers(ListForm::Json),
             AccountCommand::RemoveUser { name: "a@x".into() },
             AccountCommand::NewToken {
                 user: "a@x".into(),
@@ -248,7 +277,8 @@ mod tests {
                 user: "alice".into(),
                 usage: TokenUse::Bearer,
             },
-            AccountCommand::ListTokens,
+            AccountCommand::ListTokens(ListForm::Table),
+            AccountCommand::ListTokens(ListForm::Json),
             AccountCommand::RevokeToken(TokenNo(7)),
             AccountCommand::RotateToken(TokenNo(7)),
         ];

@@ -1,13 +1,13 @@
 //! `everfeed user` and `everfeed token`: commands on users and tokens, through the running process
 //! when there is one, else on the store itself.
 
-use super::{WithConfig, ask::Running};
+use super::{ListOptions, WithConfig, ask::Running};
 use crate::cli::output::{out, outln};
 use crate::{
     app,
     auth::{
         TokenNo, TokenUse,
-        commands::{AccountAnswer, AccountCommand},
+        commands::{AccountAnswer, AccountCommand, ListForm},
         jid::{JID_WANTED, is_bare_jid},
         password::{self, LoginHash, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN},
         user::{NAME_WANTED, is_user_name},
@@ -26,7 +26,7 @@ pub(super) enum UserCommand {
     /// Give a user a new password, at once, and print it once. Tokens and subscriptions stay.
     Password(PasswordOptions),
     /// List the users.
-    List(WithConfig),
+    List(ListOptions),
     /// Remove a user with every token, at once. Its subscriptions end.
     Remove(UserOptions),
 }
@@ -36,7 +36,7 @@ pub(super) enum TokenCommand {
     /// Make a token for a user, and print it once.
     New(NewTokenOptions),
     /// List the tokens by their numbers. The tokens themselves are not shown.
-    List(WithConfig),
+    List(ListOptions),
     /// Revoke a token, at once. Subscriptions made with it end.
     Revoke(TokenOptions),
     /// Revoke a token and make another of its kind.
@@ -106,7 +106,7 @@ impl UserCommand {
         match self {
             Self::Add(options) => &options.with,
             Self::Password(options) => &options.with,
-            Self::List(with) => with,
+            Self::List(options) => &options.with,
             Self::Remove(options) => &options.with,
         }
     }
@@ -116,7 +116,7 @@ impl TokenCommand {
     pub(super) fn with(&self) -> &WithConfig {
         match self {
             Self::New(options) => &options.with,
-            Self::List(with) => with,
+            Self::List(options) => &options.with,
             Self::Revoke(options) | Self::Rotate(options) => &options.with,
         }
     }
@@ -144,7 +144,7 @@ pub(super) async fn run_user(command: &UserCommand, config: &Config) -> anyhow::
             login: login(options.password_stdin, &mut made_up)?,
             feed_password: options.feed_password,
         },
-        UserCommand::List(_) => AccountCommand::ListUsers,
+        UserCommand::List(options) => AccountCommand::ListUsers(form(options)),
         UserCommand::Remove(options) => AccountCommand::RemoveUser {
             name: options.name.clone(),
         },
@@ -173,12 +173,20 @@ pub(super) async fn run_token(command: &TokenCommand, config: &Config) -> anyhow
                 usage,
             }
         }
-        TokenCommand::List(_) => AccountCommand::ListTokens,
+        TokenCommand::List(options) => AccountCommand::ListTokens(form(options)),
         TokenCommand::Revoke(options) => AccountCommand::RevokeToken(TokenNo(options.number)),
         TokenCommand::Rotate(options) => AccountCommand::RotateToken(TokenNo(options.number)),
     };
     out!("{}", carry_out(command, config).await?);
     Ok(())
+}
+
+fn form(options: &ListOptions) -> ListForm {
+    if options.json {
+        ListForm::Json
+    } else {
+        ListForm::Table
+    }
 }
 
 /// The hash of a login password, which is noted where it is made up.

@@ -2,7 +2,7 @@
 //! of feeds that it does not name, and who may read the feeds of its sites, by the running process
 //! or by the store.
 
-use super::{ask::Running, reload::other_file, status};
+use super::{WithConfig, ask::Running, probe::sheet::tame, reload::other_file, status};
 use crate::cli::output::{out, outln};
 use crate::{
     app::{
@@ -15,13 +15,26 @@ use crate::{
     secret::public_url,
     store::StoreError,
 };
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use clap::Args;
 use http::{Method, StatusCode};
 use std::{
     collections::{BTreeMap, HashSet},
     path::Path,
 };
 use url::Url;
+
+mod tries;
+
+/// The configuration that is checked, and what else is printed.
+#[derive(Debug, Args)]
+pub(super) struct CheckOptions {
+    #[command(flatten)]
+    pub(super) with: WithConfig,
+    /// Print what a reload of the running everfeed would change, and nothing else.
+    #[arg(long)]
+    diff: bool,
+}
 
 /// A configuration that the running process would refuse.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +43,11 @@ pub(super) struct CheckRefused(String);
 
 /// Checks a configuration that can be read beside what is stored, and prints what it means. An
 /// error is the one by which `serve` would refuse it.
-pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
+pub(super) async fn run(mut config: Config, options: &CheckOptions) -> anyhow::Result<()> {
+    let file = &*options.with.config;
+    if options.diff {
+        return print_diff(&config, file).await;
+    }
     let (looked, trouble) = match look(&config, file).await {
         Ok(looked) => (looked, None),
         Err(error) if is_refused_at_start(&error) => return Err(error),
@@ -95,6 +112,9 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
     if let Some(error) = trouble {
         outln!("  store       was not looked at: {error:#}");
     }
+    for line in tries::all(&config, file, &looked.beside.reload).await {
+        outln!("  tried       {line}");
+    }
     match questions.len() {
         0 => Ok(()),
         open => Err(CheckRefused(format!(
@@ -103,6 +123,21 @@ pub(super) async fn run(mut config: Config, file: &Path) -> anyhow::Result<()> {
         ))
         .into()),
     }
+}
+
+/// Prints what a reload would change.
+async fn print_diff(config: &Config, file: &Path) -> anyhow::Result<()> {
+    let beside = look(config, file).await?.beside;
+    if beside.reload.is_empty() {
+        bail!(
+            "no everfeed runs with {}, so there is nothing to compare it with",
+            file.display()
+        );
+    }
+    for line in &beside.reload {
+        outln!("{}", tame(line));
+    }
+    Ok(())
 }
 
 /// Names of feeds that the file does not name: those that are kept, and those of the registry; none where the store cannot be looked at.

@@ -2,9 +2,9 @@
 //! is one, else on the store itself.
 
 use super::{
-    WithConfig,
+    ListOptions, WithConfig,
     ask::Running,
-    probe::sheet::{Column, Keep, table, tame, width},
+    probe::sheet::{Column, Keep, table, tame, tame_json, width},
 };
 use crate::cli::output::{out, outln};
 use crate::{
@@ -18,6 +18,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
@@ -25,7 +26,7 @@ pub(super) enum FeedsCommand {
     /// Register or change every feed of a file with [[feed]] tables: all or none, at once.
     Apply(ApplyOptions),
     /// List all feeds: name, url, and where each comes from (file, registry or site).
-    List(WithConfig),
+    List(ListOptions),
     /// Remove a feed from the registry, at once. Its items are kept.
     Remove(RemoveOptions),
 }
@@ -65,7 +66,7 @@ impl FeedsCommand {
     pub(super) fn with(&self) -> &WithConfig {
         match self {
             Self::Apply(options) => &options.with,
-            Self::List(with) => with,
+            Self::List(options) => &options.with,
             Self::Remove(options) => &options.with,
         }
     }
@@ -90,7 +91,7 @@ pub(super) async fn run(command: &FeedsCommand, config: &Config) -> anyhow::Resu
             })?;
             out!("{told}");
         }
-        FeedsCommand::List(_) => list(config, file).await?,
+        FeedsCommand::List(options) => list(config, file, options.json).await?,
         FeedsCommand::Remove(options) => {
             let name = options.name.clone();
             ask(config, file, RegistryCommand::Remove(name)).await?;
@@ -139,7 +140,7 @@ fn tame_lines(text: &str) -> String {
     text.split('\n').map(tame).collect::<Vec<_>>().join("\n")
 }
 
-async fn list(config: &Config, file: &Path) -> anyhow::Result<()> {
+async fn list(config: &Config, file: &Path, as_json: bool) -> anyhow::Result<()> {
     let mut all = RegistryPage::default();
     let mut after = None;
     for _ in 0..PAGES_MAX {
@@ -152,6 +153,12 @@ async fn list(config: &Config, file: &Path) -> anyhow::Result<()> {
         if after.is_none() {
             break;
         }
+    }
+    if as_json {
+        outln!("{}", tame_json(&serde_json::to_string_pretty(
+            &json!({ "feeds": all.feeds, "unread": all.unread })
+        )?));
+        return Ok(());
     }
     for line in lines(&all, width()) {
         outln!("{line}");

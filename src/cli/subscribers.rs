@@ -5,13 +5,14 @@ use super::{
     WithConfig,
     ask::{Running, unanswered},
     moments::relative,
-    probe::sheet::{Column, Keep, table, tame, width},
+    probe::sheet::{Column, Keep, table, tame, tame_json, width},
 };
 use crate::app::subscribers::{Subscriber, SubscriberCommand, SubscriberPage};
 use crate::cli::output::outln;
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
+use serde_json::json;
 use std::path::Path;
 
 #[derive(Debug, Subcommand)]
@@ -36,6 +37,9 @@ pub(super) struct ListOptions {
     /// List only the subscriptions with a callback or an address at this host.
     #[arg(long)]
     host: Option<String>,
+    /// Print the list as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -103,6 +107,11 @@ async fn list(options: &ListOptions) -> anyhow::Result<()> {
         if after.is_none() {
             break;
         }
+    }
+    if options.json {
+        let all = json!({ "subscribers": subscribers });
+        outln!("{}", tame_json(&serde_json::to_string_pretty(&all)?));
+        return Ok(());
     }
     for line in lines(&subscribers, Utc::now(), width()) {
         outln!("{line}");

@@ -1,8 +1,12 @@
-//! A configuration as it is written: a TOML text, as far as it can be read, with the environment
-//! laid over it, and the place of each key; not what the keys mean.
+//! A configuration as it is written: one or several TOML texts, as far as they can be read, with the
+//! environment laid over them, and the place of each key; not what the keys mean.
 
+use super::typed::LISTS;
 use crate::{secret::masked, setting::RefusedSetting};
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 use toml::{
     Spanned, Table, Value,
     de::{DeTable, DeValue},
@@ -15,9 +19,8 @@ const ENVIRONMENT: &str = "EVERFEED__";
 /// A configuration as it is written. Paths are those of serde: `server.listen`,
 /// `feed[0].poll.min_secs`.
 pub(super) struct ConfigText<'t> {
-    places: Spanned<DeTable<'t>>,
-    /// Offset of each line.
-    lines: Vec<usize>,
+    /// The configuration itself, and then the files that it includes.
+    files: Vec<WrittenFile<'t>>,
     /// Variables of the environment by the path that they override.
     variables: BTreeMap<String, String>,
     /// The values.
@@ -26,31 +29,62 @@ pub(super) struct ConfigText<'t> {
     pub(super) mistakes: Vec<RefusedSetting>,
 }
 
+/// A file that is included, and its text.
+#[derive(Clone, Debug)]
+pub(super) struct IncludedFile {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// Its text.
+    pub(super) text: String,
+}
+
+/// A text of a configuration, and where in it everything stands.
+struct WrittenFile<'t> {
+    /// The file, where it is included.
+    path: Option<PathBuf>,
+    places: Spanned<DeTable<'t>>,
+    /// Offset of each line.
+    lines: Vec<usize>,
+    /// Elements of each list of tables that stand in the files before this one.
+    before: BTreeMap<&'static str, usize>,
+}
+
+/// The place that sets a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SetBy {
+    /// Nothing: it is the default.
+    Nothing,
+    /// A line of the configuration, or of the included file that is named.
+    Line(Option<PathBuf>, usize),
+    /// A variable of the environment.
+    Variable(String),
+}
+
 impl<'t> ConfigText<'t> {
     /// Reads a text, passing over what is no TOML, and lets the environment override it.
     pub(super) fn read(
         text: &'t str,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Self {
-        let (places, errors) = DeTable::parse_recoverable(text);
-        let lines = std::iter::once(0)
-            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
-            .collect();
+        Self::read_files(text, &[], environment)
+    }
+
+    /// Reads a text and the files that it includes, as if they were one; keys that two of them have
+    /// are refused, and lists of tables go on from one to the next.
+    pub(super) fn read_files(
+        text: &'t str,
+        included: &'t [IncludedFile],
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
         let mut written = Self {
-            places,
-            lines,
+            files: Vec::with_capacity(1 + included.len()),
             variables: BTreeMap::new(),
             table: Table::new(),
             mistakes: Vec::new(),
         };
-        let syntax = errors.iter().map(|error| written.syntax(text, error));
-        written.mistakes = syntax.collect();
-        let mut too_large = Vec::new();
-        written.table = table(written.places.get_ref(), "", &mut too_large);
-        for (path, found) in too_large {
-            let wanted =
-                "a number that cannot be read; give a whole number below 9223372036854775808";
-            written.mistakes.push(written.refused(&path, found, wanted));
+        written.add_file(None, text);
+        for file in included {
+            written.add_file(Some(&file.path), &file.text);
         }
         for (name, value) in environment {
             if let Some(path) = name.strip_prefix(ENVIRONMENT)
@@ -60,6 +94,59 @@ impl<'t> ConfigText<'t> {
             }
         }
         written
+    }
+
+    /// Reads a text, and joins it to those before.
+    fn add_file(&mut self, path: Option<&Path>, text: &'t str) {
+        let (places, errors) = DeTable::parse_recoverable(text);
+        let lines = std::iter::once(0)
+            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
+            .collect();
+        let file = WrittenFile {
+            path: path.map(Path::to_owned),
+            places,
+            lines,
+            before: LISTS
+                .iter()
+                .map(|list| (*list, self.list_len(list)))
+                .collect(),
+        };
+        let syntax = errors.iter().map(|error| file.syntax(text, error));
+        self.mistakes.extend(syntax);
+        let mut too_large = Vec::new();
+        let mut values = table(file.places.get_ref(), "", &mut too_large);
+        for (path, found) in too_large {
+            let wanted =
+                "a number that cannot be read; give a whole number below 9223372036854775808";
+            let refused = RefusedSetting {
+                file: file.path.clone(),
+                line: file.place(&path).map(|place| place.line),
+                ..RefusedSetting::new(path, found, wanted)
+            };
+            self.mistakes.push(refused);
+        }
+        if self.files.is_empty() {
+            self.table = values;
+        } else {
+            if values.remove(INCLUDE).is_some() {
+                let wanted = "an included file includes no others. Leave this out";
+                self.mistakes
+                    .push(file.refused(INCLUDE, "a list of files", wanted));
+            }
+            let mut twice = Vec::new();
+            merge(&mut self.table, values, "", &mut twice);
+            for path in twice {
+                let wanted = "another file of the configuration has this key. Leave out one";
+                self.mistakes.push(file.refused(&path, "a value", wanted));
+            }
+        }
+        self.files.push(file);
+    }
+
+    /// Elements of a list of tables.
+    fn list_len(&self, list: &str) -> usize {
+        let list = self.table.get(list).and_then(Value::as_array);
+        list.map_or(0, Vec::len)
     }
 
     /// A table that was written in another form: its keys have no lines.
@@ -80,67 +167,68 @@ impl<'t> ConfigText<'t> {
         let key = self.named(path);
         match self.variables.get(path) {
             Some(variable) => RefusedSetting::new(format!("{key} (by {variable})"), found, wanted),
-            None => RefusedSetting {
-                line: self.line(path),
-                ..RefusedSetting::new(key, found, wanted)
-            },
-        }
-    }
-
-    /// The line of a key, or of the innermost table around it; `None` for one that is not in the
-    /// file.
-    pub(super) fn line(&self, path: &str) -> Option<usize> {
-        let mut line = None;
-        let mut value: Option<&DeValue<'_>> = None;
-        let mut table = Some(self.places.get_ref());
-        for step in path.split('.') {
-            let (key, indices) = step.split_once('[').unwrap_or((step, ""));
-            let Some((key, found)) = table.and_then(|table| table.get_key_value(key)) else {
-                break;
-            };
-            line = Some(self.line_at(key.span().start));
-            let mut inner = found;
-            for index in indices
-                .split('[')
-                .filter_map(|index| index.trim_end_matches(']').parse().ok())
-            {
-                // `[feed]` in single brackets is read as a list of one.
-                let Some(element) = inner
-                    .get_ref()
-                    .as_array()
-                    .and_then(|list| list.get::<usize>(index))
-                else {
-                    break;
-                };
-                line = Some(self.line_at(element.span().start));
-                inner = element;
+            None => {
+                let (file, line) = self.line(path).unzip();
+                RefusedSetting {
+                    file: file.flatten(),
+                    line,
+                    ..RefusedSetting::new(key, found, wanted)
+                }
             }
-            value = Some(inner.get_ref());
-            table = value.and_then(DeValue::as_table);
         }
-        value.and(line)
     }
 
-    fn line_at(&self, offset: usize) -> usize {
-        self.lines.partition_point(|start| *start <= offset)
+    /// The file and the line of a key, or of the innermost table around it; `None` for one that is in
+    /// no file.
+    pub(super) fn line(&self, path: &str) -> Option<(Option<PathBuf>, usize)> {
+        let (file, place) = self.place(path)?;
+        Some((file.path.clone(), place.line))
+    }
+
+    /// The place that sets the value at a path, be it a part of a value that is written as a whole.
+    pub(super) fn set_by(&self, path: &str) -> SetBy {
+        if let Some(variable) = self.variables.get(path) {
+            return SetBy::Variable(variable.clone());
+        }
+        match self.place(path) {
+            Some((file, place)) if place.is_exact || !place.is_table => {
+                SetBy::Line(file.path.clone(), place.line)
+            }
+            _ => SetBy::Nothing,
+        }
+    }
+
+    /// Tables of a list that stand in the files.
+    pub(super) fn tables_in(&self, list: &str) -> usize {
+        match self.table.get(list) {
+            Some(Value::Array(tables)) => tables.len(),
+            // In single brackets it is a list of one.
+            Some(_) => 1,
+            None => 0,
+        }
+    }
+
+    /// The file that has most of a path, and the place in it.
+    fn place(&self, path: &str) -> Option<(&WrittenFile<'t>, Place)> {
+        let mut best: Option<(&WrittenFile<'t>, Place)> = None;
+        for file in &self.files {
+            let Some(place) = file.local(path).and_then(|path| file.place(&path)) else {
+                continue;
+            };
+            if best.as_ref().is_none_or(|(_, best)| place.depth > best.depth) {
+                best = Some((file, place));
+            }
+        }
+        best
     }
 
     /// `feed[0].url` as `feed.blog.url`, which is how people know their feeds and groups.
     fn named(&self, path: &str) -> String {
-        let of_list = ["feed", "group"].into_iter().find_map(|list| {
-            let (index, rest) = path
-                .strip_prefix(list)?
-                .strip_prefix('[')?
-                .split_once(']')?;
-            Some((list, index, rest))
-        });
+        let of_list = element(path).filter(|(list, ..)| ["feed", "group"].contains(list));
         let Some((list, index, rest)) = of_list else {
             return path.to_owned();
         };
-        let feed = index
-            .parse::<usize>()
-            .ok()
-            .and_then(|index| self.table.get(list)?.get(index));
+        let feed = self.table.get(list).and_then(|list| list.get(index));
         match feed
             .and_then(|feed| feed.get("name"))
             .and_then(Value::as_str)
@@ -149,29 +237,6 @@ impl<'t> ConfigText<'t> {
             _ if rest == ".name" => format!("{list}.name"),
             Some(name) if !rest.is_empty() => format!("{list}.{name}{rest}"),
             _ => path.to_owned(),
-        }
-    }
-
-    /// TOML that cannot be read: the line and the reason.
-    fn syntax(&self, text: &str, error: &toml::de::Error) -> RefusedSetting {
-        let start = error.span().map_or(0, |span| span.start.min(text.len()));
-        // What is missing at the end of a line is missed after its line feed.
-        let start = if text[start..].trim().is_empty() {
-            text[..start].trim_end().len()
-        } else {
-            start
-        };
-        let line = self.line_at(start);
-        let found = text.lines().nth(line - 1).unwrap_or_default().trim();
-        // What follows the key may be a URL with a password, however mangled.
-        let found = match found.split_once('=') {
-            Some((key, _)) => format!("{} = …", key.trim_end()),
-            None => masked(found),
-        };
-        let wanted = error.message().trim().replace('\n', ", ");
-        RefusedSetting {
-            line: Some(line),
-            ..RefusedSetting::new("", format!("`{found}`"), wanted)
         }
     }
 
@@ -189,6 +254,9 @@ impl<'t> ConfigText<'t> {
             .split_last()
             .filter(|(last, _)| !last.is_empty())
             .ok_or_else(|| unknown("name a key"))?;
+        if path.eq_ignore_ascii_case(INCLUDE) {
+            return Err(unknown("name the files in the configuration itself"));
+        }
         let mut place = &mut self.table;
         let mut overridden = String::new();
         let mut rest = sections.iter();
@@ -222,6 +290,145 @@ impl<'t> ConfigText<'t> {
         place.insert(last, literal(value));
         self.variables.insert(overridden, name.to_owned());
         Ok(())
+    }
+}
+
+/// The key of the files that are included.
+pub(super) const INCLUDE: &str = "include";
+
+/// The place of a path in a file, as far as the file has it.
+struct Place {
+    line: usize,
+    /// Steps of the path that the file has.
+    depth: usize,
+    /// True where it has them all.
+    is_exact: bool,
+    /// True where the last of them is a table.
+    is_table: bool,
+}
+
+impl WrittenFile<'_> {
+    /// A path as this file alone would have it; `None` for an element of a list that stands in
+    /// another one.
+    fn local(&self, path: &str) -> Option<String> {
+        let Some((list, index, rest)) = element(path) else {
+            return Some(path.to_owned());
+        };
+        let Some(before) = self.before.get(list) else {
+            return Some(path.to_owned());
+        };
+        let index = index.checked_sub(*before)?;
+        // A table in single brackets is a list of one.
+        let len = match self.places.get_ref().get(list)?.get_ref() {
+            DeValue::Array(list) => list.len(),
+            _ => 1,
+        };
+        (index < len).then(|| format!("{list}[{index}]{rest}"))
+    }
+
+    fn place(&self, path: &str) -> Option<Place> {
+        let mut found = None;
+        let mut table = Some(self.places.get_ref());
+        let steps = path.split('.').count();
+        for (at, step) in path.split('.').enumerate() {
+            let (key, indices) = step.split_once('[').unwrap_or((step, ""));
+            let Some((key, value)) = table.and_then(|table| table.get_key_value(key)) else {
+                break;
+            };
+            let mut line = self.line_at(key.span().start);
+            let mut inner = value;
+            for index in indices
+                .split('[')
+                .filter_map(|index| index.trim_end_matches(']').parse().ok())
+            {
+                // `[feed]` in single brackets is read as a list of one.
+                let Some(element) = inner
+                    .get_ref()
+                    .as_array()
+                    .and_then(|list| list.get::<usize>(index))
+                else {
+                    break;
+                };
+                line = self.line_at(element.span().start);
+                inner = element;
+            }
+            table = inner.get_ref().as_table();
+            found = Some(Place {
+                line,
+                depth: at + 1,
+                is_exact: at + 1 == steps,
+                is_table: table.is_some(),
+            });
+        }
+        found
+    }
+
+    fn line_at(&self, offset: usize) -> usize {
+        self.lines.partition_point(|start| *start <= offset)
+    }
+
+    fn refused(&self, path: &str, found: &str, wanted: &str) -> RefusedSetting {
+        RefusedSetting {
+            file: self.path.clone(),
+            line: self.place(path).map(|place| place.line),
+            ..RefusedSetting::new(path, found, wanted)
+        }
+    }
+
+    /// TOML that cannot be read: the line and the reason.
+    fn syntax(&self, text: &str, error: &toml::de::Error) -> RefusedSetting {
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        // What is missing at the end of a line is missed after its line feed.
+        let start = if text[start..].trim().is_empty() {
+            text[..start].trim_end().len()
+        } else {
+            start
+        };
+        let line = self.line_at(start);
+        let found = text.lines().nth(line - 1).unwrap_or_default().trim();
+        // What follows the key may be a URL with a password, however mangled.
+        let found = match found.split_once('=') {
+            Some((key, _)) => format!("{} = …", key.trim_end()),
+            None => masked(found),
+        };
+        let wanted = error.message().trim().replace('\n', ", ");
+        RefusedSetting {
+            file: self.path.clone(),
+            line: Some(line),
+            ..RefusedSetting::new("", format!("`{found}`"), wanted)
+        }
+    }
+}
+
+/// The parts of `feed[3].url`: the list, the index and the rest.
+fn element(path: &str) -> Option<(&str, usize, &str)> {
+    let (list, rest) = path.split_once('[')?;
+    let (index, rest) = rest.split_once(']')?;
+    Some((list, index.parse().ok()?, rest))
+}
+
+/// Joins the values of a further file to those before. Paths that both have are told.
+fn merge(into: &mut Table, further: Table, path: &str, twice: &mut Vec<String>) {
+    for (key, value) in further {
+        let below = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
+        match (into.get_mut(&key), value) {
+            (None, value) => {
+                into.insert(key, value);
+            }
+            (Some(Value::Array(list)), Value::Array(more))
+                if path.is_empty() && LISTS.contains(&key.as_str()) =>
+            {
+                list.extend(more);
+            }
+            (Some(Value::Table(before)), Value::Table(more)) => {
+                merge(before, more, &below, twice);
+            }
+            (Some(_), _) => twice.push(below),
+        }
     }
 }
 

@@ -126,7 +126,7 @@ pub fn waiting_for_restart(running: &Config, new: &Config) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{catalog::GroupSettings, hub::WebhookSettings, setting::by_key};
+    use crate::{catalog::GroupSettings, hub::WebhookSettings, ingest::CredentialSettings, setting::by_key};
     use serde_json::Value;
     use std::collections::BTreeMap;
 
@@ -134,6 +134,7 @@ mod tests {
         "[[feed]]\nname = \"blog\"\nurl = \"http://x/\"\nrecord = { folder = \"x\" }\n";
     const GROUP: &str = "name = \"planet\"\n";
     const WEBHOOK: &str = "url = \"http://x/\"\nfeed = \"blog\"\nsecret = \"whsec_\"\n";
+    const CREDENTIALS: &str = "origin = \"http://x\"\n";
     const SITE: &str = "[[site]]\norigin = \"http://y/\"\n";
 
     /// Every setting, with its default where it has one.
@@ -142,14 +143,16 @@ mod tests {
         let mut global = Config::default();
         global.server.tls.acme = Some(Default::default());
         let mut settings = by_key(&global);
-        settings.retain(|key, _| !matches!(key.as_str(), "feed" | "group" | "site" | "webhook"));
+        settings.retain(|key, _| !matches!(key.as_str(), "credentials" | "feed" | "group" | "site" | "webhook"));
         let group = toml::from_str::<GroupSettings>(GROUP).unwrap();
         let webhook = toml::from_str::<WebhookSettings>(WEBHOOK).unwrap();
+        let credentials = toml::from_str::<CredentialSettings>(CREDENTIALS).unwrap();
         for (list, of_one) in [
             ("feed", by_key(&feeds.feed[0])),
             ("site", by_key(&feeds.site[0])),
             ("group", by_key(&group)),
             ("webhook", by_key(&webhook)),
+            ("credentials", by_key(&credentials)),
         ] {
             let named = of_one.into_iter();
             settings.extend(named.map(|(key, value)| (format!("{list}.{key}"), value)));

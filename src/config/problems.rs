@@ -11,6 +11,7 @@ use crate::{
         tls::{Certificate, TlsSettings},
     },
     hub::{WEBHOOKS_MAX, WebhookSettings},
+    ingest::{CREDENTIALS_MAX, CredentialSettings},
     secret::public_url,
     serve,
     serve::own_addresses::{Listeners, OwnAddresses},
@@ -204,6 +205,12 @@ pub(super) fn key_file_problem(config: &Config) -> Option<RefusedSetting> {
         None => return None,
     };
     Some(RefusedSetting::new("store.key_file", found, wanted))
+}
+
+/// The problem with the keys that sign our requests to publishers.
+pub(super) fn identity_problem(config: &Config) -> Option<RefusedSetting> {
+    let read = config.upstream.read_identity(&config.server.public_url);
+    read.err().map(|refused| refused.within("upstream"))
 }
 
 /// The problem with the files of the certificate, as far as they can be read.
@@ -404,6 +411,22 @@ pub(super) fn of_own_webhooks(
         if own.are_all_at(&webhook.url) {
             let wanted = "everfeed itself answers there. Give the URL of another server";
             reading.refuse(&format!("webhook[{at}].url"), "a URL of our own", wanted);
+        }
+    }
+}
+
+/// Everything that cannot be meant in the credentials of origins.
+pub(super) fn of_credentials(
+    credentials: &[CredentialSettings],
+    reading: &mut ConfigReading<'_>,
+) {
+    if credentials.len() > CREDENTIALS_MAX {
+        let wanted = format!("give credentials of {CREDENTIALS_MAX} origins at most");
+        reading.refuse("credentials", credentials.len(), wanted);
+    }
+    for (at, one) in credentials.iter().enumerate() {
+        for problem in one.problems() {
+            reading.take_over(problem.within(&format!("credentials[{at}]")));
         }
     }
 }

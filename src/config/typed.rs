@@ -229,6 +229,16 @@ impl<'t> ConfigReading<'t> {
         }
     }
 
+    /// The texts of a list directly in the file, or the one text there; [`super::source`] has refused
+    /// what is neither.
+    pub(super) fn top(&self, name: &str) -> Vec<String> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        match self.written.table.get(name) {
+            Some(Value::Array(list)) => list.iter().filter_map(text).collect(),
+            other => other.and_then(text).into_iter().collect(),
+        }
+    }
+
     /// The tables of a list as they are written.
     pub(super) fn tables(&self, name: &str) -> Vec<Value> {
         match self.written.table.get(name) {
@@ -263,13 +273,16 @@ impl<'t> ConfigReading<'t> {
     /// Every mistake, in the order of the file. Of a line that could not be read nothing else is
     /// said.
     pub(super) fn into_mistakes(mut self) -> Vec<RefusedSetting> {
-        let torn = |mistake: &RefusedSetting| mistake.line.filter(|_| mistake.key.is_empty());
-        let torn: HashSet<usize> = self.mistakes.iter().filter_map(torn).collect();
-        let is_known = |line: usize| torn.contains(&line);
-        self.mistakes
-            .retain(|mistake| mistake.key.is_empty() || !mistake.line.is_some_and(is_known));
-        self.mistakes
-            .sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+        let place = |mistake: &RefusedSetting| (mistake.file.clone(), mistake.line);
+        let torn = self.mistakes.iter().filter(|mistake| mistake.key.is_empty());
+        let torn: HashSet<_> = torn.map(place).collect();
+        self.mistakes.retain(|mistake| {
+            let is_whole = mistake.line.is_none() || !torn.contains(&place(mistake));
+            mistake.key.is_empty() || is_whole
+        });
+        self.mistakes.sort_by_cached_key(|mistake| {
+            (mistake.file.clone(), mistake.line.unwrap_or(usize::MAX))
+        });
         self.mistakes
     }
 
@@ -300,7 +313,7 @@ impl<'t> ConfigReading<'t> {
             let is_value = keys::kind(&key) != KeyKind::Table;
             match exchange(values, &steps, replacement, is_value) {
                 // A token is not shown, good or not.
-                Some(_) if key.ends_with("_token") || key == "xmpp.secret" => {
+                Some(_) if holds_secret(&key) => {
                     self.refuse(&at, "***", give(&key))
                 }
                 Some(found) => self.refuse(&at, shown(&found), give(&key)),
@@ -341,6 +354,12 @@ impl<'t> ConfigReading<'t> {
     }
 }
 
+/// True for a key whose value is a secret.
+fn holds_secret(key: &str) -> bool {
+    let name = key.rsplit('.').next().unwrap_or(key);
+    name.ends_with("_token") || ["secret", "password", "bearer", "value"].contains(&name)
+}
+
 /// Finds the texts that a parser of URLs would take although control characters stand in them: their
 /// paths, and what may be shown of them.
 fn urls_with_controls(value: &Value, path: String, found: &mut Vec<(String, String)>) {
@@ -365,7 +384,7 @@ fn urls_with_controls(value: &Value, path: String, found: &mut Vec<(String, Stri
 }
 
 /// Lists of tables directly below the file.
-const LISTS: &[&str] = &["feed", "group", "site", "webhook"];
+pub(super) const LISTS: &[&str] = &["credentials", "feed", "group", "site", "webhook"];
 
 /// Puts a table that stands where a list of tables is wanted into a list. True if there is one.
 fn wrap_single(table: &mut Table, name: &str) -> bool {

@@ -1,10 +1,17 @@
 //! `[upstream]`: how publishers are asked, and what is refused; not how a single feed is polled.
 
 use crate::{
+    identity::{AgentForm, Identity, SigningKey},
     layers::ClientConfig,
-    setting::{RefusedSetting, at_least_one},
+    registrable_domain::registrable_domain,
+    setting::{RefusedSetting, at_least_one, quoted},
 };
 use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use url::Url;
 
 /// `[upstream]`: how publishers are asked.
@@ -24,6 +31,16 @@ pub struct Config {
     pub documents_bytes_max: usize,
     /// Redirects followed at most.
     pub redirects_max: usize,
+    /// Polls in flight at most, over all hosts. The limit on open files may lower it.
+    pub polls_in_flight_max: usize,
+    /// Registered domains with many blogs, which are asked ten times as often as others.
+    pub large_domains: Vec<String>,
+    /// The private key (Ed25519, PEM) that signs our requests to publishers (U-40).
+    pub identity: Option<PathBuf>,
+    /// Another key that is published beside it: the next one, or the one before (U-45).
+    pub identity_also: Option<PathBuf>,
+    /// The form of `Signature-Agent` (U-41).
+    pub signature_agent: AgentForm,
     /// Seconds between two requests to one host, at least, for pages of posts that left their feed.
     pub permalink_check_gap_secs: u64,
 }
@@ -38,6 +55,11 @@ impl Default for Config {
             body_bytes_max: client.body_bytes_max,
             documents_bytes_max: client.documents_bytes_max,
             redirects_max: client.redirects_max,
+            polls_in_flight_max: 600,
+            large_domains: Vec::new(),
+            identity: None,
+            identity_also: None,
+            signature_agent: AgentForm::default(),
             // POLLING 2.3: at most one a minute and host.
             permalink_check_gap_secs: 60,
         }
@@ -64,6 +86,16 @@ impl Config {
             self.wire_bytes_max,
             "give at least 1 byte; 10485760 is usual",
         )?;
+        at_least_one(
+            "polls_in_flight_max",
+            self.polls_in_flight_max as u64,
+            "give at least 1; 600 is usual",
+        )?;
+        let is_domain = |domain: &&String| registrable_domain(domain) == **domain;
+        if let Some(odd) = self.large_domains.iter().find(|domain| !is_domain(domain)) {
+            let wanted = "give domains as their owners registered them, such as [\"youtube.com\"]";
+            return Err(RefusedSetting::new("large_domains", quoted(odd), wanted));
+        }
         let gap_wanted = "give at least 1 second; 60 is usual";
         at_least_one(
             "permalink_check_gap_secs",
@@ -75,6 +107,38 @@ impl Config {
             self.body_bytes_max,
             "give at least 1 byte; 33554432 is usual",
         )
+    }
+
+    /// Reads the keys that sign our requests; `None` where there are none.
+    pub fn read_identity(&self, public_url: &Url) -> Result<Option<Identity>, RefusedSetting> {
+        let Some(file) = &self.identity else {
+            return match &self.identity_also {
+                Some(also) => {
+                    let wanted = "give identity, too: that key signs";
+                    let found = quoted(&also.display().to_string());
+                    Err(RefusedSetting::new("identity_also", found, wanted))
+                }
+                None => Ok(None),
+            };
+        };
+        if public_url.scheme() != "https" {
+            let wanted = "publishers read the public key at server.public_url, which must be an https URL. Give one, or leave this out";
+            let found = quoted(&file.display().to_string());
+            return Err(RefusedSetting::new("identity", found, wanted));
+        }
+        let read = |key: &str, file: &Path| {
+            let refused = |why: String| {
+                let wanted = format!("{why}; give a file that `openssl genpkey -algorithm ed25519` wrote");
+                RefusedSetting::new(key, quoted(&file.display().to_string()), wanted)
+            };
+            let pem = fs::read(file).map_err(|error| refused(format!("it cannot be read ({error})")))?;
+            SigningKey::from_pem(&pem).map_err(|why| refused(why.to_owned()))
+        };
+        let mut keys = vec![read("identity", file)?];
+        if let Some(also) = &self.identity_also {
+            keys.push(read("identity_also", also)?);
+        }
+        Ok(Identity::new(keys, public_url, self.signature_agent))
     }
 
     /// The limits of the client stack. A single attempt has no more time than the whole.
@@ -91,6 +155,7 @@ impl Config {
             body_bytes_max: self.body_bytes_max,
             documents_bytes_max: self.documents_bytes_max,
             redirects_max: self.redirects_max,
+            large_domains: Arc::new(self.large_domains.iter().cloned().collect()),
             ..usual
         }
     }
@@ -99,6 +164,49 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_identity_needs_a_key_that_can_sign_and_an_https_url() {
+        let folder = tempfile::tempdir().unwrap();
+        let (key, other) = (folder.path().join("key.pem"), folder.path().join("other.pem"));
+        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        fs::write(&key, pair.serialize_pem()).unwrap();
+        fs::write(&other, "hunter2").unwrap();
+        let read = |identity: Option<&Path>, also: Option<&Path>, url: &str| {
+            let config = Config {
+                identity: identity.map(Path::to_owned),
+                identity_also: also.map(Path::to_owned),
+                ..Config::default()
+            };
+            config.read_identity(&Url::parse(url).unwrap())
+        };
+        let good = "https://feeds.example/";
+        assert!(read(None, None, "http://feeds.example/").unwrap().is_none());
+        assert!(read(Some(&key), Some(&key), good).unwrap().is_some());
+        let key_of = |refused: Result<Option<Identity>, RefusedSetting>| {
+            let refused = refused.unwrap_err();
+            assert!(!refused.to_string().contains("hunter2"), "{refused}");
+            refused.key
+        };
+        assert_eq!(key_of(read(Some(&key), None, "http://feeds.example/")), "identity");
+        assert_eq!(key_of(read(Some(&other), None, good)), "identity");
+        assert_eq!(key_of(read(Some(&key), Some(&other), good)), "identity_also");
+        assert_eq!(key_of(read(None, Some(&key), good)), "identity_also");
+        assert_eq!(key_of(read(Some(&folder.path().join("none")), None, good)), "identity");
+    }
+
+    #[test]
+    fn a_large_domain_is_one_that_an_owner_registered() {
+        let check = |domain: &str, is_good: bool| {
+            let text = format!("large_domains = [\"{domain}\"]");
+            let config: Config = toml::from_str(&text).unwrap();
+            assert_eq!(config.check().is_ok(), is_good, "{domain}");
+        };
+        check("youtube.com", true);
+        check("www.youtube.com", false);
+        check("YouTube.com", false);
+        check("https://youtube.com", false);
+    }
 
     #[test]
     fn a_contact_url_that_nobody_can_follow_is_refused() {

@@ -7,17 +7,21 @@ use crate::{
         stamp::Stamp,
     },
     locks::{read, write},
+    registrable_domain::registrable_domain,
     store::HostPause,
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet, hash_map::Entry},
     sync::{Arc, RwLock},
 };
 use url::Url;
 
-/// Jobs in flight to one host at most, so that a host with a thousand feeds does not hold up all
-/// others.
+/// Jobs in flight to the hosts of one registered domain at most, so that a platform with a thousand
+/// feeds does not hold up all others.
 const IN_FLIGHT_MAX: usize = 2;
+
+/// The same for a domain of `upstream.large_domains`.
+const IN_FLIGHT_LARGE_MAX: usize = 20;
 
 /// The ends of the pauses of hosts, for whoever wants to tell of them. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +52,10 @@ impl PauseEnds {
 #[derive(Debug, Default)]
 pub(super) struct HostPauses {
     ends: PauseEnds,
+    /// Jobs by [`place_of`] their hosts.
     in_flight: HashMap<String, usize>,
+    /// Domains with many blogs, which have [`IN_FLIGHT_LARGE_MAX`] places.
+    large_domains: Arc<HashSet<String>>,
     /// Pauses since the last save.
     unsaved: BTreeMap<String, Pause>,
 }
@@ -71,6 +78,14 @@ impl HostPauses {
         Self {
             ends,
             ..Self::default()
+        }
+    }
+
+    /// The same, with these domains that have many places.
+    pub(super) fn with_large_domains(self, domains: &[String]) -> Self {
+        Self {
+            large_domains: Arc::new(domains.iter().cloned().collect()),
+            ..self
         }
     }
 
@@ -120,32 +135,43 @@ impl HostPauses {
         }
     }
 
-    /// Takes a place for a job, if all its hosts have one; else the host that has none.
-    pub(super) fn enter<'a>(&mut self, hosts: &'a [String]) -> Result<(), &'a str> {
-        if let Some(full) = hosts.iter().find(|host| !self.has_room(host)) {
-            return Err(full);
+    /// Takes a place for a job at each of its hosts, if all have one; else the place that is taken.
+    pub(super) fn enter(&mut self, hosts: &[String]) -> Result<(), String> {
+        let mut places: Vec<String> = hosts.iter().map(|host| place_of(host)).collect();
+        places.sort_unstable();
+        places.dedup();
+        if let Some(full) = places.iter().find(|place| !self.has_room(place)) {
+            return Err(full.clone());
         }
-        hosts
-            .iter()
-            .for_each(|host| *self.in_flight.entry(host.clone()).or_default() += 1);
+        for place in places {
+            *self.in_flight.entry(place).or_default() += 1;
+        }
         Ok(())
     }
 
-    /// True while a host has a place free.
-    pub(super) fn has_room(&self, host: &str) -> bool {
-        self.in_flight
-            .get(host)
-            .is_none_or(|jobs| *jobs < IN_FLIGHT_MAX)
+    /// True while one of these places is free.
+    pub(super) fn has_room(&self, place: &str) -> bool {
+        let max = if self.large_domains.contains(place) {
+            IN_FLIGHT_LARGE_MAX
+        } else {
+            IN_FLIGHT_MAX
+        };
+        self.in_flight.get(place).is_none_or(|jobs| *jobs < max)
     }
 
     /// Gives the place back.
     pub(super) fn leave(&mut self, hosts: &[String]) {
-        for host in hosts {
-            if let Some(jobs) = self.in_flight.get_mut(host) {
-                *jobs = jobs.saturating_sub(1);
+        let mut places: Vec<String> = hosts.iter().map(|host| place_of(host)).collect();
+        places.sort_unstable();
+        places.dedup();
+        for place in places {
+            if let Entry::Occupied(mut jobs) = self.in_flight.entry(place) {
+                *jobs.get_mut() -= 1;
+                if *jobs.get() == 0 {
+                    jobs.remove();
+                }
             }
         }
-        self.in_flight.retain(|_, jobs| *jobs > 0);
     }
 
     /// Takes the pauses that are to be saved.
@@ -174,6 +200,16 @@ pub(super) fn authority_of(url: &Url) -> Option<String> {
         None => host.to_owned(),
         Some(port) => format!("{}://{host}:{port}", url.scheme()),
     })
+}
+
+/// The place of an authority for jobs in flight: the registered domain, with scheme and port where
+/// they are not the usual ones. Hosts of one owner share it.
+pub(super) fn place_of(authority: &str) -> String {
+    let Some((scheme, rest)) = authority.split_once("://") else {
+        return registrable_domain(authority);
+    };
+    let (host, port) = rest.rsplit_once(':').unwrap_or((rest, ""));
+    format!("{scheme}://{}:{port}", registrable_domain(host))
 }
 
 /// The authorities that the next request for a feed meets as far as one knows: the one asked, and
@@ -238,7 +274,7 @@ mod tests {
         assert!(hosts.enter(&a).is_ok() && hosts.enter(&ab).is_ok());
         assert_eq!(
             (hosts.enter(&a), hosts.enter(&["b", "a"].map_to_strings())),
-            (Err("a"), Err("a"))
+            (Err("a".to_owned()), Err("a".to_owned()))
         );
         assert_eq!(
             hosts.enter(&["b"].map_to_strings()),
@@ -247,6 +283,25 @@ mod tests {
         );
         hosts.leave(&ab);
         assert_eq!(hosts.enter(&a), Ok(()));
+    }
+
+    #[test]
+    fn the_hosts_of_one_owner_share_places_and_those_of_a_platform_do_not() {
+        let mut hosts = HostPauses::default().with_large_domains(&["large.example".to_owned()]);
+        let enters = |hosts: &mut HostPauses, name: &str| hosts.enter(&[name.to_owned()]).is_ok();
+        let blogs = ["a.owner.example", "b.owner.example", "c.owner.example"];
+        assert_eq!(blogs.map(|name| enters(&mut hosts, name)), [true, true, false]);
+        // `github.io` is a public suffix: each name below it has an owner of its own.
+        let pages = ["a.github.io", "b.github.io", "c.github.io"];
+        assert_eq!(pages.map(|name| enters(&mut hosts, name)), [true; 3]);
+        let ports = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:2"];
+        assert_eq!(ports.map(|name| enters(&mut hosts, name)), [true; 3]);
+        for n in 0..IN_FLIGHT_LARGE_MAX {
+            assert!(enters(&mut hosts, &format!("{n}.large.example")));
+        }
+        assert!(!enters(&mut hosts, "large.example"));
+        hosts.leave(&blogs[..1].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert!(enters(&mut hosts, blogs[2]));
     }
 
     #[test]

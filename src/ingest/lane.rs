@@ -1,13 +1,21 @@
 //! One kind of job: its queue, its limit, its jobs in flight, and what a panic in one comes to; not
 //! what a job does. Another kind of job needs a type that is a [`LaneJob`], and nothing else.
 
-use super::{compute::stoppable, due_queue::DueQueue, host_pauses::HostPauses};
+use super::{
+    compute::stoppable,
+    due_queue::DueQueue,
+    host_pauses::{HostPauses, place_of},
+};
 use crate::feed::{record::FeedNo, stamp::Stamp};
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     future::Future,
+    time::Duration,
 };
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::{
+    task::{Id, JoinError, JoinSet},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info_span};
 
@@ -18,7 +26,7 @@ mod tests;
 pub(super) trait LaneJob: Send + 'static {
     /// The kind of job, in logs.
     const KIND: &'static str;
-    /// Jobs of this kind in flight at most.
+    /// Jobs of this kind in flight at most, unless the lane has another limit.
     const IN_FLIGHT_MAX: usize;
     /// Result of a job.
     type Result: Send + 'static;
@@ -30,12 +38,22 @@ pub(super) trait LaneJob: Send + 'static {
     fn run(self, stop: CancellationToken) -> impl Future<Output = Option<Self::Result>> + Send;
 }
 
+/// Time in flight after which a job counts as slow, and its hosts with it.
+const SLOW: Duration = Duration::from_secs(5);
+
 /// The jobs of one kind: at most one a feed is in flight.
+///
+/// Slow hosts have half of the places at most: hosts that hang do not keep the others waiting.
 pub(super) struct Lane<J: LaneJob> {
+    in_flight_max: usize,
+    /// Hosts whose last job was slow.
+    slow_hosts: HashSet<String>,
+    /// Feeds that are due while the places of slow hosts are taken, and since when.
+    waiting_slow: BTreeSet<(Stamp, FeedNo)>,
     queue: DueQueue,
     tasks: JoinSet<Option<J::Result>>,
     in_flight: HashMap<Id, InFlight>,
-    /// Feeds that are due while a host of theirs has no place free, and since when, by that host.
+    /// Feeds that are due while a host of theirs has no place free, and since when, by that place.
     waiting: HashMap<String, BTreeSet<(Stamp, FeedNo)>>,
     /// Feeds that are due while a job of theirs is in flight, and since when.
     waiting_for_itself: HashMap<FeedNo, Stamp>,
@@ -45,6 +63,15 @@ pub(super) struct Lane<J: LaneJob> {
 struct InFlight {
     feed: FeedNo,
     hosts: Vec<String>,
+    started: Instant,
+    /// True for a job at a host that was slow before.
+    is_expected_slow: bool,
+}
+
+impl InFlight {
+    fn is_slow(&self) -> bool {
+        self.is_expected_slow || self.started.elapsed() >= SLOW
+    }
 }
 
 /// A feed that is due.
@@ -93,6 +120,9 @@ pub(super) enum Ended<R> {
 impl<J: LaneJob> Default for Lane<J> {
     fn default() -> Self {
         Self {
+            in_flight_max: J::IN_FLIGHT_MAX,
+            slow_hosts: HashSet::new(),
+            waiting_slow: BTreeSet::new(),
             queue: DueQueue::default(),
             tasks: JoinSet::new(),
             in_flight: HashMap::new(),
@@ -103,6 +133,14 @@ impl<J: LaneJob> Default for Lane<J> {
 }
 
 impl<J: LaneJob> Lane<J> {
+    /// A lane with so many jobs in flight at most.
+    pub(super) fn with_limit(in_flight_max: usize) -> Self {
+        Self {
+            in_flight_max: in_flight_max.max(1),
+            ..Self::default()
+        }
+    }
+
     /// Sets the time at which a feed is due.
     pub(super) fn put(&mut self, feed: FeedNo, at: Stamp) {
         self.queue.put(feed, at);
@@ -122,6 +160,7 @@ impl<J: LaneJob> Lane<J> {
     pub(super) fn remove(&mut self, feed: FeedNo) {
         self.queue.remove(feed);
         self.waiting_for_itself.remove(&feed);
+        self.waiting_slow.retain(|(_, of)| *of != feed);
         for waiting in self.waiting.values_mut() {
             waiting.retain(|(_, of)| *of != feed);
         }
@@ -175,13 +214,21 @@ impl<J: LaneJob> Lane<J> {
             self.waiting_for_itself.insert(due.feed, due.since);
             return Some(job);
         }
+        let is_expected_slow = hosts.iter().any(|host| self.slow_hosts.contains(host));
+        if is_expected_slow && !self.has_slow_room() {
+            hosts.iter().for_each(|host| self.call_up(host));
+            self.waiting_slow.insert((due.since, due.feed));
+            return Some(job);
+        }
         if let Err(full) = pauses.enter(&hosts) {
-            let full = full.to_owned();
             // It was called up for a place of another host, perhaps, which it leaves to the next.
             hosts
                 .iter()
-                .filter(|host| **host != full)
+                .filter(|host| place_of(host) != full)
                 .for_each(|host| self.call_up(host));
+            if is_expected_slow {
+                self.call_up_slow();
+            }
             self.waiting
                 .entry(full)
                 .or_default()
@@ -197,6 +244,8 @@ impl<J: LaneJob> Lane<J> {
             InFlight {
                 feed: due.feed,
                 hosts,
+                started: Instant::now(),
+                is_expected_slow,
             },
         );
         None
@@ -221,8 +270,21 @@ impl<J: LaneJob> Lane<J> {
         let task = joined
             .as_ref()
             .map_or_else(JoinError::id, |(task, _)| *task);
-        let InFlight { feed, hosts } = self.in_flight.remove(&task)?;
+        let InFlight {
+            feed,
+            hosts,
+            started,
+            ..
+        } = self.in_flight.remove(&task)?;
         pauses.leave(&hosts);
+        for host in &hosts {
+            if started.elapsed() >= SLOW {
+                self.slow_hosts.insert(host.clone());
+            } else {
+                self.slow_hosts.remove(host);
+            }
+        }
+        self.call_up_slow();
         if let Some(since) = self.waiting_for_itself.remove(&feed) {
             self.queue.put_sooner(feed, since);
         }
@@ -241,14 +303,31 @@ impl<J: LaneJob> Lane<J> {
     /// Puts the feed that has waited longest for a place of this host into the queue again, since
     /// when it was due.
     pub(super) fn call_up(&mut self, host: &str) {
-        let Some(waiting) = self.waiting.get_mut(host) else {
+        if !self.waiting.is_empty() {
+            self.call_up_for(&place_of(host));
+        }
+    }
+
+    fn call_up_for(&mut self, place: &str) {
+        let Some(waiting) = self.waiting.get_mut(place) else {
             return;
         };
         if let Some((since, feed)) = waiting.pop_first() {
             self.queue.put_sooner(feed, since);
         }
         if waiting.is_empty() {
-            self.waiting.remove(host);
+            self.waiting.remove(place);
+        }
+    }
+
+    /// Puts the feed at a slow host that has waited longest into the queue again, if there is a
+    /// place for it.
+    fn call_up_slow(&mut self) {
+        if !self.waiting_slow.is_empty()
+            && self.has_slow_room()
+            && let Some((since, feed)) = self.waiting_slow.pop_first()
+        {
+            self.queue.put_sooner(feed, since);
         }
     }
 
@@ -258,10 +337,11 @@ impl<J: LaneJob> Lane<J> {
         let free: Vec<String> = self
             .waiting
             .keys()
-            .filter(|host| pauses.has_room(host))
+            .filter(|place| pauses.has_room(place))
             .cloned()
             .collect();
-        free.iter().for_each(|host| self.call_up(host));
+        free.iter().for_each(|place| self.call_up_for(place));
+        self.call_up_slow();
     }
 
     /// True while no job is in flight.
@@ -275,6 +355,12 @@ impl<J: LaneJob> Lane<J> {
     }
 
     fn has_room(&self) -> bool {
-        self.tasks.len() < J::IN_FLIGHT_MAX
+        self.tasks.len() < self.in_flight_max
+    }
+
+    /// True while slow jobs have less than half of the places.
+    fn has_slow_room(&self) -> bool {
+        let slow = self.in_flight.values().filter(|job| job.is_slow()).count();
+        slow < (self.in_flight_max / 2).max(1)
     }
 }

@@ -2,7 +2,7 @@
 //! says.
 
 use super::{
-    DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials, host_pauses::authority_of,
+    Credentials, DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials, host_pauses::authority_of,
 };
 use crate::{
     clock::Clock,
@@ -14,7 +14,7 @@ use crate::{
         },
     },
     layers::{
-        Asked, Awaited, BodyMemory, Client, Fault, FetchError, KnownAs, Landing, NAME_HEADERS,
+        Asked, Awaited, BodyMemory, Client, Fault, FetchError, ForOrigin, KnownAs, Landing, NAME_HEADERS,
         OwnMark, OwnPace, RedirectAllowance, Refused, Size, Trusted, Validators,
         client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
     },
@@ -35,6 +35,8 @@ use std::{
 use tracing::info;
 use url::Url;
 
+mod bot_wall;
+
 mod page;
 
 pub use page::{PageAnswer, PageReply};
@@ -52,6 +54,8 @@ pub struct Upstream {
     mark: Option<OwnMark>,
     /// True when its caller keeps a gap between requests to this machine.
     has_own_pace: bool,
+    /// The credentials of origins.
+    credentials: Credentials,
     /// Redirects that its caller allows; `None`: as many as the client follows.
     redirects: Option<RedirectAllowance>,
 }
@@ -87,7 +91,17 @@ impl Upstream {
             clock,
             mark: None,
             has_own_pace: false,
+            credentials: Credentials::default(),
             redirects: None,
+        }
+    }
+
+    /// The same, which tells origins these credentials.
+    #[must_use]
+    pub fn with_credentials(self, credentials: Credentials) -> Self {
+        Self {
+            credentials,
+            ..self
         }
     }
 
@@ -188,7 +202,11 @@ impl Upstream {
             .body(Bytes::new())
             .map_err(|_| FetchError::BadUrl)?;
         request.headers_mut().insert(ACCEPT, accept);
-        if may_tell && is_below(&feed.url, url) {
+        let of_origin = self.credentials.at(url).iter().cloned();
+        if may_tell && of_origin.len() > 0 {
+            request.headers_mut().extend(of_origin);
+            request.extensions_mut().insert(ForOrigin);
+        } else if may_tell && is_below(&feed.url, url) {
             let credentials =
                 credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials));
             request.headers_mut().extend(credentials);
@@ -253,6 +271,17 @@ impl Upstream {
         let host = Url::parse(&base_url)
             .ok()
             .and_then(|url| authority_of(&url));
+        if let Some(vendor) = bot_wall::bot_wall(parts.status, &parts.headers, &body) {
+            let failure = Failure {
+                kind: FaultKind::BotWall {
+                    vendor: vendor.to_owned(),
+                    status: parts.status.as_u16(),
+                },
+                retry_after_secs: self
+                    .retry_after_secs(StatusCode::TOO_MANY_REQUESTS, &parts.headers),
+            };
+            return DocumentReply::Failed { failure, host };
+        }
         let content_type = text(&parts.headers, CONTENT_TYPE);
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
         let is_resource = feed.format == DocumentFormat::Resource;

@@ -1,6 +1,7 @@
 //! The two client stacks: towards publishers, and towards the callbacks of subscribers. Composition
 //! only; what each line does is in the file of its layer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use super::inflate_cap::InflateCap;
 use super::per_host::{Governor, PerHost};
 use super::public_address::SystemResolver;
 use super::redirect::Redirect;
+use super::signing::{Signer, Signing};
 use super::trace::Trace;
 use super::wire::{BareWire, BuildError, Wire, WireConfig};
 use super::{Exchange, FetchError, Request};
@@ -60,8 +62,12 @@ pub struct ClientConfig {
     pub idle_per_host: usize,
     /// Redirects of one call. 5; callbacks follow none.
     pub redirects_max: usize,
+    /// Registered domains that are asked ten times as often as others. None.
+    pub large_domains: Arc<HashSet<String>>,
     /// `User-Agent` of requests that bring none, for publishers to know whom to talk to.
     pub user_agent: HeaderValue,
+    /// The identity that signs each request to a publisher; `None`: they are not signed.
+    pub signer: Option<Signer>,
     /// Callbacks only: whether they may be at private addresses and on any port. False.
     pub private_ok: bool,
 }
@@ -78,7 +84,9 @@ impl Default for ClientConfig {
             documents_bytes_max: 64 << 20,
             idle_per_host: 2,
             redirects_max: 5,
+            large_domains: Arc::default(),
             user_agent: HeaderValue::from_static(concat!("everfeed/", env!("CARGO_PKG_VERSION"))),
+            signer: None,
             private_ok: false,
         }
     }
@@ -162,10 +170,11 @@ where
         .layer(Conditional::layer()) // Inside Redirect: validators go only to the URL that they came from.
         .retry(ConnectOnce::default()) // Statuses are the poller's business.
         .layer(PerHost::layer(
-            governor,
+            governor.with_large_domains(Arc::clone(&config.large_domains)),
             Duration::from_secs(config.host_wait_secs),
         )) // Every request on the wire is counted.
         .layer(AddressGuard::layer(AddressReach::TrustedOrPublic)) // Sees the host of this very hop.
+        .layer(Signing::layer(config.signer.clone())) // Below all waits: a signature is good for a minute.
         .map_err(FetchError::from_boxed(head))
         .timeout(head) // One attempt, up to its head.
         .layer(InflateCap::layer(config.body_bytes_max)) // Caps what comes out, not what goes in.

@@ -247,7 +247,7 @@ pub enum InflateFault {
     #[error("the body could not be inflated as its Content-Encoding says")]
     Damaged,
     #[error(
-        "the body could not be inflated: its Content-Encoding is none that was asked for (gzip, deflate, br)"
+        "the body could not be inflated: its Content-Encoding is none that was asked for (gzip, deflate, br, zstd)"
     )]
     UnknownCoding,
 }

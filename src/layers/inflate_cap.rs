@@ -51,7 +51,7 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
         request
             .headers_mut()
             .entry(ACCEPT_ENCODING)
-            .or_insert(HeaderValue::from_static("gzip, deflate, br"));
+            .or_insert(HeaderValue::from_static("gzip, deflate, br, zstd"));
         let bytes_max = self.bytes_max;
         let wanted = request.extensions().get().map(|FirstBytes(first)| *first);
         let answer = self.inner.call(request);
@@ -87,6 +87,7 @@ fn coding_of(headers: &HeaderMap) -> Result<ContentCoding, FetchError> {
                 "gzip" | "x-gzip" => ContentCoding::Gzip,
                 "deflate" => ContentCoding::Deflate,
                 "br" => ContentCoding::Brotli,
+                "zstd" => ContentCoding::Zstd,
                 _ => return Err(unknown("a coding that was not asked for".into())),
             };
             if coding != ContentCoding::Identity {

@@ -2,6 +2,7 @@
 //! fairness and never remembers a `Retry-After`, which outlives the process and so belongs to the
 //! store.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +21,7 @@ use tower::{Layer, Service, layer::layer_fn};
 use super::deadline::Expiry;
 use super::public_address::is_loopback;
 use super::{Exchange, FetchError, Reply, Request, take_ready};
+use crate::registrable_domain::registrable_domain;
 
 /// Lets a call pass when its host has room for it, waits for room as long as that makes sense, and
 /// refuses when it does not.
@@ -33,13 +35,21 @@ pub struct PerHost<S> {
 /// The count of calls per host. Clones count together, so one governor serves every stack that
 /// should share.
 #[derive(Debug, Clone)]
-pub struct Governor(Arc<Counts>);
+pub struct Governor {
+    counts: Arc<Counts>,
+    large_domains: Arc<HashSet<String>>,
+}
 
 #[derive(Debug)]
 struct Counts {
     limiter: Limiter,
+    /// The count of [`Governor::with_large_domains`], at [`LARGE_TIMES`] the pace.
+    large: Limiter,
     admitted: AtomicUsize,
 }
+
+/// Times that a large domain is asked as often as another.
+const LARGE_TIMES: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
 
 type Limiter =
     RateLimiter<Box<str>, DashMapStateStore<Box<str>>, TokioClock, NoOpMiddleware<Duration>>;
@@ -95,7 +105,7 @@ impl<S: Exchange> Service<Request> for PerHost<S> {
             // A redirect may have led elsewhere.
             let is_paced = request.extensions().get::<OwnPace>().is_none() || !is_loopback(host);
             if is_paced {
-                governor.admit(host, until).await?;
+                governor.admit(&registrable_domain(host), until).await?;
             }
             inner.call(request).await
         })
@@ -105,20 +115,42 @@ impl<S: Exchange> Service<Request> for PerHost<S> {
 impl Governor {
     /// `burst` calls at once, then `per_sec` a second.
     pub fn new(burst: NonZeroU32, per_sec: NonZeroU32) -> Self {
-        let quota = Quota::per_second(per_sec).allow_burst(burst);
         let clock = TokioClock {
             start: Instant::now(),
         };
-        let limiter = RateLimiter::dashmap_with_clock(quota, clock);
-        let admitted = AtomicUsize::new(0);
-        Self(Arc::new(Counts { limiter, admitted }))
+        let limiter = |times: NonZeroU32| {
+            let (per_sec, burst) = (per_sec.saturating_mul(times), burst.saturating_mul(times));
+            let quota = Quota::per_second(per_sec).allow_burst(burst);
+            RateLimiter::dashmap_with_clock(quota, clock)
+        };
+        Self {
+            counts: Arc::new(Counts {
+                limiter: limiter(NonZeroU32::MIN),
+                large: limiter(LARGE_TIMES),
+                admitted: AtomicUsize::new(0),
+            }),
+            large_domains: Arc::default(),
+        }
     }
 
-    /// Waits for room at `host`, at most `until` then. Hosts differ by name, in any case and with
-    /// or without the dot at the end; ports do not count, as it is the machine that is spared.
-    pub async fn admit(&self, host: &str, until: Instant) -> Result<(), Throttled> {
-        let key: Box<str> = host.trim_end_matches('.').to_ascii_lowercase().into();
-        let limiter = &self.0.limiter;
+    /// The same, at which these registered domains have ten times the room.
+    #[must_use]
+    pub fn with_large_domains(self, large_domains: Arc<HashSet<String>>) -> Self {
+        Self {
+            large_domains,
+            ..self
+        }
+    }
+
+    /// Waits for room at a registered domain, at most `until` then. All hosts of one owner share it,
+    /// and ports do not count, as it is the machine that is spared.
+    pub async fn admit(&self, domain: &str, until: Instant) -> Result<(), Throttled> {
+        let key: Box<str> = domain.into();
+        let limiter = if self.large_domains.contains(domain) {
+            &self.counts.large
+        } else {
+            &self.counts.limiter
+        };
         self.sweep();
         loop {
             let Err(not_until) = limiter.check_key(&key) else {
@@ -134,7 +166,7 @@ impl Governor {
 
     /// Lets so many calls of one key pass together, or none of them. Never waits.
     pub fn admit_now(&self, key: &str, calls: NonZeroU32) -> Result<(), Throttled> {
-        let limiter = &self.0.limiter;
+        let limiter = &self.counts.limiter;
         self.sweep();
         match limiter.check_key_n(&key.into(), calls) {
             Ok(Ok(())) => Ok(()),
@@ -148,8 +180,10 @@ impl Governor {
 
     /// Forgets now and then the hosts whose room is full again: they are as good as new.
     fn sweep(&self) {
-        if self.0.admitted.fetch_add(1, Ordering::Relaxed) % SWEEP_CALLS == SWEEP_CALLS - 1 {
-            self.0.limiter.retain_recent();
+        let admitted = self.counts.admitted.fetch_add(1, Ordering::Relaxed);
+        if admitted % SWEEP_CALLS == SWEEP_CALLS - 1 {
+            self.counts.limiter.retain_recent();
+            self.counts.large.retain_recent();
         }
     }
 }
@@ -229,6 +263,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_large_domain_has_ten_times_the_room() {
+        let large = Arc::new(HashSet::from(["large.example".to_owned()]));
+        let governor = Governor::default().with_large_domains(large);
+        for (domain, expect) in [("large.example", 100), ("other.example", 10)] {
+            let mut passed = 0;
+            while governor.admit(domain, Instant::now()).await.is_ok() {
+                passed += 1;
+            }
+            assert_eq!(passed, expect, "{domain}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_hosts_of_one_owner_are_counted_together_and_others_apart() {
+        let blogs: Vec<String> = (0..12).map(|n| format!("http://b{n}.owner.com/")).collect();
+        let blogs: Vec<&str> = blogs.iter().map(String::as_str).collect();
+        assert_eq!(passed_at(&blogs, 60, 60).await.0.last(), Some(&2));
+        let pages: Vec<String> = (0..12).map(|n| format!("http://p{n}.github.io/")).collect();
+        let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+        assert_eq!(passed_at(&pages, 60, 60).await.0, [0; 12]);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn hosts_are_counted_apart_whatever_their_spelling_and_port() {
         let mut urls = vec!["http://a.example/"; 4];
         urls.extend(["http://A.Example:8080/x"; 4]);
@@ -254,7 +311,7 @@ mod tests {
                 .unwrap();
             tokio::time::advance(Duration::from_millis(10)).await;
         }
-        let remembered = governor.0.limiter.len();
+        let remembered = governor.counts.limiter.len();
         assert!(remembered <= 2 * SWEEP_CALLS, "{remembered}");
     }
 

@@ -44,6 +44,11 @@ pub struct Landing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HomeOnly;
 
+/// Request extension: the credentials of this request are for its whole origin, and not for the
+/// folder of its URL alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForOrigin;
+
 /// Request extension: how many redirects a caller has left for this request, where that is less
 /// than the layer follows. It tells the caller afterwards how many were followed, also if there was
 /// no answer in the end.
@@ -297,9 +302,17 @@ fn onward(mut request: Request, status: StatusCode, trail: &Trail) -> Result<Req
         .as_str()
         .parse()
         .map_err(|_| BadRedirect::Unreadable)?;
-    if trail.crossed_origins() || !is_below(&trail.urls[0], trail.here()) {
-        request.headers_mut().remove(AUTHORIZATION);
-        request.headers_mut().remove(COOKIE);
+    let is_for_origin = request.extensions().get::<ForOrigin>().is_some();
+    let is_within = is_for_origin || is_below(&trail.urls[0], trail.here());
+    if trail.crossed_origins() || !is_within {
+        let headers = request.headers_mut();
+        headers.remove(AUTHORIZATION);
+        headers.remove(COOKIE);
+        let sensitive = headers.iter().filter(|(_, value)| value.is_sensitive());
+        let sensitive: Vec<HeaderName> = sensitive.map(|(name, _)| name.clone()).collect();
+        for name in sensitive {
+            headers.remove(name);
+        }
     }
     if trail.crossed_origins() {
         for name in NAME_HEADERS {

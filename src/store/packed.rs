@@ -57,6 +57,10 @@ mod tests {
             },
             FaultKind::LeadsBack,
             FaultKind::SaysMoved { to: "b".into() },
+            FaultKind::BotWall {
+                vendor: "Anubis".into(),
+                status: 202,
+            },
         ];
         for kind in faults {
             let mut state = PollState::unpolled("https://a.example/");

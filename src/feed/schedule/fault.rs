@@ -69,6 +69,13 @@ pub enum FaultKind {
         /// True when the same URL has answered with a feed before.
         was_feed: bool,
     },
+    /// The answer of a wall against robots, in the place of the publisher's. It counts as 429.
+    BotWall {
+        /// The vendor of the wall.
+        vendor: String,
+        /// Its status.
+        status: u16,
+    },
     /// An answer of this everfeed itself.
     LeadsBack,
     /// The store could not be reached, and nothing was done. No poll counts as failed for that.
@@ -180,6 +187,7 @@ impl FaultKind {
                     ..
                 },
             ) => (from, to) == (before, other),
+            (Self::BotWall { vendor, .. }, Self::BotWall { vendor: other, .. }) => vendor == other,
             _ => self == other,
         }
     }
@@ -195,6 +203,7 @@ impl FaultKind {
             }
             | Self::LeadsBack => Whose::Configuration,
             Self::Refused { .. }
+            | Self::BotWall { .. }
             | Self::NotAFeed { .. }
             | Self::DifferentFeed { .. }
             | Self::SaysMoved { .. }
@@ -234,10 +243,11 @@ impl FaultKind {
         )
     }
 
-    /// The HTTP status, if an answer came.
+    /// The HTTP status, if an answer came; 429 of a wall against robots, whatever its own status was.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
+            Self::BotWall { .. } => Some(429),
             Self::NotAFeed { .. }
             | Self::WebPage { .. }
             | Self::SaysMoved { .. }
@@ -310,6 +320,12 @@ impl fmt::Display for FaultKind {
                     (true, true) => f.write_str("the url has answered with a feed before"),
                 }
             }
+            Self::BotWall { vendor, status } => write!(
+                f,
+                "a wall against robots ({vendor}) answered {status} in the place of the publisher. Ask the owner of the site to let \
+                 requests for the feed through, or those whose User-Agent begins with \"everfeed/\"; signed requests \
+                 (upstream.identity) may pass, too"
+            ),
             Self::LeadsBack => f.write_str(
                 "the address leads back to this everfeed itself. Give the old server's address as `origin` of the [[site]] or `url` \
                  of the [[feed]]",

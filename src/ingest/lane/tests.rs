@@ -193,3 +193,25 @@ async fn a_place_is_not_lost_over_a_feed_that_waits_for_another_host_too() {
     );
     assert!(start(&mut rig, 2, &[a]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn slow_hosts_have_half_of_the_places_at_most() {
+    let mut rig = Rig::new(0);
+    rig.lane = Lane::with_limit(4);
+    for feed in 0..4 {
+        rig.lane.put(FeedNo(feed), Stamp::from_secs(feed.into()));
+    }
+    assert_eq!(rig.start(NOW, None, false), [0, 1, 2, 3]);
+    for _ in 0..4 {
+        rig.end().await;
+    }
+    // Each took ten seconds. The same again, and a host that nobody has asked before.
+    for feed in 0..5 {
+        rig.lane.put(FeedNo(feed), Stamp::from_secs(feed.into()));
+    }
+    assert_eq!(rig.start(NOW, None, false), [0, 1, 4]);
+    rig.lane.put(FeedNo(5), NOW);
+    assert_eq!(rig.start(NOW, None, false), [5]);
+    assert!(matches!(rig.end().await, (FeedNo(0), _)));
+    assert_eq!(rig.start(NOW, None, false), [2], "one waits for one");
+}

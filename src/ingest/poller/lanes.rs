@@ -30,6 +30,14 @@ pub(super) enum Event {
 }
 
 impl Lanes {
+    /// The lanes, with so many polls in flight at most.
+    pub(super) fn with_polls(in_flight_max: usize) -> Self {
+        Self {
+            polls: Lane::with_limit(in_flight_max),
+            ..Self::default()
+        }
+    }
+
     /// Waits for the next task that ends, in any lane. Safe to drop while it waits.
     pub(super) async fn next(&mut self) -> Event {
         // In this order, so that a run with the same chances ends the same. The most frequent ones

@@ -840,7 +840,8 @@ async fn polls_in_flight_are_limited() {
         ok(ONE)
     });
     let mut feeds = Vec::new();
-    for n in 0..PollJob::IN_FLIGHT_MAX + 20 {
+    let in_flight_max = crate::ingest::Config::default().polls_in_flight_max;
+    for n in 0..in_flight_max + 20 {
         feeds.push(
             house
                 .feed(
@@ -854,9 +855,9 @@ async fn polls_in_flight_are_limited() {
     }
     let running = house.start(&feeds).await;
     pass(9).await;
-    assert_eq!(house.requests_at().len(), PollJob::IN_FLIGHT_MAX);
+    assert_eq!(house.requests_at().len(), in_flight_max);
     pass(10).await;
-    assert_eq!(house.requests_at().len(), PollJob::IN_FLIGHT_MAX + 20);
+    assert_eq!(house.requests_at().len(), in_flight_max + 20);
     running.stop().await;
 }
 

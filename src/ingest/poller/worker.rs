@@ -119,8 +119,9 @@ impl<'a> Worker<'a> {
                 poller.pauses.clone(),
                 listing::host_pauses(&**store).try_collect().await?,
                 poller.parts.context.now(),
-            ),
-            lanes: Lanes::default(),
+            )
+            .with_large_domains(&poller.parts.context.config.large_domains),
+            lanes: Lanes::with_polls(poller.parts.context.config.polls_in_flight_max),
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
             asked: AskedPolls::of_nobody(),

@@ -1,6 +1,6 @@
 //! One question for the page of an item: whether it is there. Not what its answer proves.
 
-use super::{CROWDED_SECS, Upstream, whole_secs};
+use super::{CROWDED_SECS, Upstream, bot_wall::bot_wall, whole_secs};
 use crate::{
     ingest::{FeedSpec, host_pauses::authority_of},
     layers::{FetchError, FirstBytes, HomeOnly, Landing},
@@ -90,10 +90,14 @@ impl Upstream {
             .get::<Landing>()
             .map(|landing| landing.url.clone());
         let host = landing.as_ref().and_then(authority_of);
-        let retry_after_secs = self.retry_after_secs(parts.status, &parts.headers);
+        // Whatever a wall against robots answers, the page said nothing.
+        let status = match bot_wall(parts.status, &parts.headers, &body) {
+            Some(_) => StatusCode::TOO_MANY_REQUESTS,
+            None => parts.status,
+        };
+        let retry_after_secs = self.retry_after_secs(status, &parts.headers);
         let content_type = super::text(&parts.headers, CONTENT_TYPE);
         let is_cut = body.len() as u64 >= PAGE_BYTES_MAX;
-        let status = parts.status;
         PageReply::Answer(PageAnswer {
             status,
             content_type,

@@ -18,6 +18,7 @@ pub(super) enum ContentCoding {
     Gzip,
     Deflate,
     Brotli,
+    Zstd,
 }
 
 /// Undoes one coding, chunk by chunk.
@@ -35,7 +36,13 @@ enum InflateState {
     Gzip(Box<MultiGzDecoder<Sink>>),
     Deflate(Deflate),
     Brotli(Box<DecompressorWriter<Sink>>),
+    Zstd(Box<ZstdWriter>),
 }
+
+type ZstdWriter = zstd::stream::zio::Writer<Sink, zstd::stream::raw::Decoder<'static>>;
+
+/// The largest window of a zstd frame that is undone, 2 to this power bytes: 8 MiB (RFC 9659).
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 impl Inflater {
     pub(super) fn new(coding: ContentCoding, bytes_max: u64) -> Self {
@@ -51,7 +58,8 @@ impl Inflater {
             return Ok(data);
         }
         if let InflateState::Fresh(coding) = self.state {
-            self.state = InflateState::start(coding, self.bytes_max);
+            let started = InflateState::start(coding, self.bytes_max);
+            self.state = started.map_err(|error| explain(error, self.bytes_max))?;
         }
         let bytes_max = self.bytes_max;
         let inflated = match &mut self.state {
@@ -63,6 +71,10 @@ impl Inflater {
             InflateState::Deflate(decoder) => decoder.push(data),
             InflateState::Brotli(decoder) => {
                 write_until_end(decoder, &data).map(|()| decoder.get_mut().drain())
+            }
+            InflateState::Zstd(decoder) => {
+                let written = decoder.write_all(&data).and_then(|()| decoder.flush());
+                written.map(|()| decoder.writer_mut().drain())
             }
         };
         inflated.map_err(|error| explain(error, bytes_max))
@@ -80,18 +92,21 @@ impl Inflater {
             InflateState::Brotli(mut decoder) => {
                 decoder.close().map(|()| decoder.get_mut().drain())
             }
+            InflateState::Zstd(mut decoder) => {
+                decoder.finish().map(|()| decoder.writer_mut().drain())
+            }
         };
         inflated.map_err(|error| explain(error, self.bytes_max))
     }
 }
 
 impl InflateState {
-    fn start(coding: ContentCoding, bytes_max: u64) -> Self {
+    fn start(coding: ContentCoding, bytes_max: u64) -> io::Result<Self> {
         let sink = Sink {
             out: BytesMut::new(),
             left: bytes_max,
         };
-        match coding {
+        Ok(match coding {
             ContentCoding::Identity => Self::Plain { left: bytes_max },
             ContentCoding::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
             ContentCoding::Deflate => Self::Deflate(Deflate {
@@ -103,7 +118,13 @@ impl InflateState {
             ContentCoding::Brotli => {
                 Self::Brotli(Box::new(DecompressorWriter::new(sink, CHUNK_BYTES)))
             }
-        }
+            ContentCoding::Zstd => {
+                let mut decoder = zstd::stream::raw::Decoder::new()?;
+                let window = zstd::stream::raw::DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX);
+                decoder.set_parameter(window)?;
+                Self::Zstd(Box::new(ZstdWriter::new(sink, decoder)))
+            }
+        })
     }
 }
 

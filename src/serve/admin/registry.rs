@@ -187,6 +187,7 @@ fn shown(mistake: &RefusedSetting) -> serde_json::Value {
         found,
         wanted,
         line,
+        file: _,
     } = mistake;
     serde_json::json!({ "key": key, "found": found, "wanted": wanted, "line": line })
 }

@@ -46,6 +46,7 @@ stored_enums! {
         8 WebPage { reason, feeds, was_feed },
         9 LeadsBack,
         10 SaysMoved { to },
+        11 BotWall { vendor, status },
     }
     NoAnswerCause { 0 Resolve, 1 Connect, 2 Timeout, 3 Redirect, 4 TooLarge, 5 Broken, 6 Local, 7 Tls }
     BodyKind { 0 Empty, 1 Html, 2 Json, 3 Xml, 4 Other }

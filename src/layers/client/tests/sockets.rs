@@ -78,7 +78,7 @@ async fn an_upstream_is_asked_as_a_feed_reader_asks() {
     assert!(head.starts_with("get /rss.xml http/1.1\r\n"), "{head}");
     for line in [
         "accept: application/atom+xml, ",
-        "accept-encoding: gzip, deflate, br\r\n",
+        "accept-encoding: gzip, deflate, br, zstd\r\n",
         "user-agent: everfeed/",
     ] {
         assert!(head.contains(line), "{line} in {head}");
