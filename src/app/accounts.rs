@@ -479,7 +479,10 @@ mod tests {
             let told: Value = serde_json::from_str(&told).unwrap();
             let listed = told.get("users").or_else(|| told.get("tokens")).unwrap();
             assert_eq!(listed.as_array().unwrap().len(), table.lines().count() - 1);
-            assert!(told.to_string().contains("\"2026-06-01T00:00:00Z\""), "{told}");
+            assert!(
+                told.to_string().contains("\"2026-06-01T00:00:00Z\""),
+                "{told}"
+            );
         }
         for _ in 1..USER_TOKENS_MAX {
             done(new()).await;

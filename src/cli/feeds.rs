@@ -155,9 +155,12 @@ async fn list(config: &Config, file: &Path, as_json: bool) -> anyhow::Result<()>
         }
     }
     if as_json {
-        outln!("{}", tame_json(&serde_json::to_string_pretty(
-            &json!({ "feeds": all.feeds, "unread": all.unread })
-        )?));
+        outln!(
+            "{}",
+            tame_json(&serde_json::to_string_pretty(
+                &json!({ "feeds": all.feeds, "unread": all.unread })
+            )?)
+        );
         return Ok(());
     }
     for line in lines(&all, width()) {
