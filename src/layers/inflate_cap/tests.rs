@@ -176,7 +176,10 @@ async fn a_coding_that_was_not_asked_for_is_an_error() {
 async fn headers_of_the_packed_body_do_not_outlive_it() {
     let packed = Bytes::from(gzip(FEED));
     let stack = InflateCap::layer(1000).layer(answering(move |request: Request| {
-        assert_eq!(request.headers()[ACCEPT_ENCODING], "gzip, deflate, br, zstd");
+        assert_eq!(
+            request.headers()[ACCEPT_ENCODING],
+            "gzip, deflate, br, zstd"
+        );
         let reply = http::Response::builder()
             .header(CONTENT_ENCODING, "gzip")
             .header("etag", "\"x\"");
