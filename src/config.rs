@@ -185,7 +185,9 @@ impl Config {
             || source::read(file).is_ok_and(|text| {
                 let included = source::included(file, &text).unwrap_or_default();
                 let texts = included.into_iter().map(|file| file.text);
-                std::iter::once(text).chain(texts).any(|text| is_named(text).is_some())
+                std::iter::once(text)
+                    .chain(texts)
+                    .any(|text| is_named(text).is_some())
             })
     }
 

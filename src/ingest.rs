@@ -48,8 +48,8 @@ pub use crate::catalog::settings::{
 };
 pub use compute::Computing;
 pub use config::Config;
-pub use credentials::{CREDENTIALS_MAX, CredentialSettings, Credentials};
 pub use context::Context;
+pub use credentials::{CREDENTIALS_MAX, CredentialSettings, Credentials};
 pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;

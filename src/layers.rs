@@ -34,7 +34,9 @@ pub use own_mark::{CDN_LOOP, OwnMark, marked_callbacks};
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::{Governor, OwnPace, Throttled};
 pub use public_address::{is_loopback, is_near, is_private_host};
-pub use redirect::{ForOrigin, HomeOnly, KnownAs, Landing, NAME_HEADERS, RedirectAllowance, is_below};
+pub use redirect::{
+    ForOrigin, HomeOnly, KnownAs, Landing, NAME_HEADERS, RedirectAllowance, is_below,
+};
 pub use signing::Signer;
 pub use wire::{BuildError, tls_fault_of};
 

@@ -328,7 +328,9 @@ impl Reloader {
         let feeds = self.feeds_of(config).await?.into_iter();
         // Feeds that are not there yet have numbers that no feed has.
         let numbered = feeds.zip((0..u32::MAX).rev()).map(|(feed, none)| {
-            let no = running.feed(&feed.name).map_or(FeedNo(none), |feed| feed.no);
+            let no = running
+                .feed(&feed.name)
+                .map_or(FeedNo(none), |feed| feed.no);
             RegisteredFeed::new(no, feed)
         });
         let new = CatalogSnapshot::new(numbered, []);

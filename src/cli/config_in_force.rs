@@ -34,7 +34,10 @@ pub(super) fn run(options: &ConfigOptions) -> anyhow::Result<()> {
         outln!("{}", tame_json(&serde_json::to_string_pretty(&told)?));
         return Ok(());
     }
-    outln!("# {}, as the next start reads it", tame(&file.display().to_string()));
+    outln!(
+        "# {}, as the next start reads it",
+        tame(&file.display().to_string())
+    );
     for line in lines(&settings) {
         outln!("{line}");
     }
@@ -100,8 +103,14 @@ mod tests {
         let text = lines(&settings).join("\n");
         let table: toml::Table = text.parse().unwrap();
         assert_eq!(table["feed"][0]["poll"]["max_secs"].as_integer(), Some(60));
-        assert_eq!(table["feed"][1]["aliases"].as_array().map(Vec::len), Some(2));
+        assert_eq!(
+            table["feed"][1]["aliases"].as_array().map(Vec::len),
+            Some(2)
+        );
         assert_eq!(table["server"]["listen"].as_str(), Some("127.0.0.1:1"));
-        assert!(!text.contains('\u{1b}') && text.contains("# default"), "{text}");
+        assert!(
+            !text.contains('\u{1b}') && text.contains("# default"),
+            "{text}"
+        );
     }
 }

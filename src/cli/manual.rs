@@ -63,11 +63,7 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
 }
 
 /// The page of a command, and then those of the commands below it.
-fn add(
-    command: clap::Command,
-    name: &str,
-    pages: &mut Vec<(String, Vec<u8>)>,
-) -> io::Result<()> {
+fn add(command: clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
     let below: Vec<clap::Command> = command
         .get_subcommands()
         .filter(|below| below.get_name() != "help" && !below.is_hide_set())
@@ -96,7 +92,11 @@ mod tests {
         let pages = pages().unwrap();
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names[0], "everfeed");
-        for name in ["everfeed-serve", "everfeed-feeds-apply", "everfeed-token-new"] {
+        for name in [
+            "everfeed-serve",
+            "everfeed-feeds-apply",
+            "everfeed-token-new",
+        ] {
             assert!(names.contains(&name), "{names:?}");
         }
         for (name, page) in &pages {

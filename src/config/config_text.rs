@@ -215,7 +215,10 @@ impl<'t> ConfigText<'t> {
             let Some(place) = file.local(path).and_then(|path| file.place(&path)) else {
                 continue;
             };
-            if best.as_ref().is_none_or(|(_, best)| place.depth > best.depth) {
+            if best
+                .as_ref()
+                .is_none_or(|(_, best)| place.depth > best.depth)
+            {
                 best = Some((file, place));
             }
         }

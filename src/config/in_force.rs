@@ -207,7 +207,11 @@ mod tests {
             line,
         };
         let check = |table: &str, key: &str, expect: Origin| {
-            assert_eq!(origin_of(&settings, table, key).origin, expect, "{table}.{key}");
+            assert_eq!(
+                origin_of(&settings, table, key).origin,
+                expect,
+                "{table}.{key}"
+            );
         };
         check("server", "admin_token", of_file(&file, 3));
         check("server", "admin_listen", Origin::Default);
@@ -218,9 +222,15 @@ mod tests {
         check("feed.b", "poll.max_secs", of_file(&included, 4));
         check("feed.b", "poll.min_secs", Origin::Default);
         check("site[0]", "origin", of_file(&included, 6));
-        let of_site = settings.iter().filter(|setting| setting.origin == Origin::Site);
+        let of_site = settings
+            .iter()
+            .filter(|setting| setting.origin == Origin::Site);
         assert!(of_site.clone().count() > 3);
-        assert!(of_site.clone().all(|setting| setting.table.starts_with("feed.")));
+        assert!(
+            of_site
+                .clone()
+                .all(|setting| setting.table.starts_with("feed."))
+        );
         assert_eq!(
             origin_of(&settings, "server", "admin_token").value,
             Value::from("***")

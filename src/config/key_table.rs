@@ -126,7 +126,9 @@ pub fn waiting_for_restart(running: &Config, new: &Config) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{catalog::GroupSettings, hub::WebhookSettings, ingest::CredentialSettings, setting::by_key};
+    use crate::{
+        catalog::GroupSettings, hub::WebhookSettings, ingest::CredentialSettings, setting::by_key,
+    };
     use serde_json::Value;
     use std::collections::BTreeMap;
 
@@ -143,7 +145,12 @@ mod tests {
         let mut global = Config::default();
         global.server.tls.acme = Some(Default::default());
         let mut settings = by_key(&global);
-        settings.retain(|key, _| !matches!(key.as_str(), "credentials" | "feed" | "group" | "site" | "webhook"));
+        settings.retain(|key, _| {
+            !matches!(
+                key.as_str(),
+                "credentials" | "feed" | "group" | "site" | "webhook"
+            )
+        });
         let group = toml::from_str::<GroupSettings>(GROUP).unwrap();
         let webhook = toml::from_str::<WebhookSettings>(WEBHOOK).unwrap();
         let credentials = toml::from_str::<CredentialSettings>(CREDENTIALS).unwrap();

@@ -158,7 +158,8 @@ mod tests {
             "leave it out; `store` may have cache_bytes, key_file, path, url, wake",
         );
         assert!(
-            advice("zzz").starts_with("leave it out; the file may have feed, group, hub"),
+            advice("zzz")
+                .starts_with("leave it out; the file may have credentials, feed, group, hub"),
             "{}",
             advice("zzz")
         );

@@ -416,10 +416,7 @@ pub(super) fn of_own_webhooks(
 }
 
 /// Everything that cannot be meant in the credentials of origins.
-pub(super) fn of_credentials(
-    credentials: &[CredentialSettings],
-    reading: &mut ConfigReading<'_>,
-) {
+pub(super) fn of_credentials(credentials: &[CredentialSettings], reading: &mut ConfigReading<'_>) {
     if credentials.len() > CREDENTIALS_MAX {
         let wanted = format!("give credentials of {CREDENTIALS_MAX} origins at most");
         reading.refuse("credentials", credentials.len(), wanted);

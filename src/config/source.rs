@@ -82,7 +82,8 @@ pub(super) fn read(file: &Path) -> Result<String, ConfigError> {
 const INCLUDED_MAX: usize = 10_000;
 
 /// The words for a value of `include` that cannot be meant.
-const INCLUDE_WANTED: &str = "give the path of a file, or a pattern such as \"conf.d/*.toml\", or a list of those";
+const INCLUDE_WANTED: &str =
+    "give the path of a file, or a pattern such as \"conf.d/*.toml\", or a list of those";
 
 /// The paths and patterns under `include` in a text that is TOML.
 fn patterns(text: &str) -> Result<Vec<String>, RefusedSetting> {

@@ -3,6 +3,8 @@
 use super::*;
 use crate::secret::public_url;
 
+mod included;
+
 const GOOD: &str = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:8081/rss.xml\"\n";
 
 fn error(text: &str) -> String {
@@ -13,7 +15,7 @@ fn with(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
     let pairs = environment
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Config::from_text(Path::new("ever.toml"), GOOD, pairs, |_| Vec::new())
+    Config::from_text(Path::new("ever.toml"), GOOD, &[], pairs, |_| Vec::new())
 }
 
 /// The first block of TOML below a heading of a page.
@@ -986,11 +988,14 @@ fn a_long_configuration_is_read_in_parts_and_its_mistakes_keep_their_lines() {
             .all(|problem| problem.key == "feed.odd.id_namespace")
     );
     let name = "EVERFEED__FEED__f2499__POLL__MAX_SECS".to_owned();
-    let overridden =
-        Config::from_text("x".as_ref(), &long(""), [(name, "9000".to_owned())], |_| {
-            Vec::new()
-        })
-        .unwrap();
+    let overridden = Config::from_text(
+        "x".as_ref(),
+        &long(""),
+        &[],
+        [(name, "9000".to_owned())],
+        |_| Vec::new(),
+    )
+    .unwrap();
     assert_eq!(overridden.feed[2_498].poll.max_secs, 9_000);
 }
 

@@ -274,7 +274,10 @@ impl<'t> ConfigReading<'t> {
     /// said.
     pub(super) fn into_mistakes(mut self) -> Vec<RefusedSetting> {
         let place = |mistake: &RefusedSetting| (mistake.file.clone(), mistake.line);
-        let torn = self.mistakes.iter().filter(|mistake| mistake.key.is_empty());
+        let torn = self
+            .mistakes
+            .iter()
+            .filter(|mistake| mistake.key.is_empty());
         let torn: HashSet<_> = torn.map(place).collect();
         self.mistakes.retain(|mistake| {
             let is_whole = mistake.line.is_none() || !torn.contains(&place(mistake));
@@ -313,9 +316,7 @@ impl<'t> ConfigReading<'t> {
             let is_value = keys::kind(&key) != KeyKind::Table;
             match exchange(values, &steps, replacement, is_value) {
                 // A token is not shown, good or not.
-                Some(_) if holds_secret(&key) => {
-                    self.refuse(&at, "***", give(&key))
-                }
+                Some(_) if holds_secret(&key) => self.refuse(&at, "***", give(&key)),
                 Some(found) => self.refuse(&at, shown(&found), give(&key)),
                 // Not a value, but a whole table cannot be read: no more can be told of it.
                 None => {

@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use url::Url;
+use url::{Host, Url};
 
 /// `[upstream]`: how publishers are asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +91,9 @@ impl Config {
             self.polls_in_flight_max as u64,
             "give at least 1; 600 is usual",
         )?;
-        let is_domain = |domain: &&String| registrable_domain(domain) == **domain;
+        let is_domain = |domain: &&String| {
+            Host::parse(domain).is_ok() && registrable_domain(domain) == **domain
+        };
         if let Some(odd) = self.large_domains.iter().find(|domain| !is_domain(domain)) {
             let wanted = "give domains as their owners registered them, such as [\"youtube.com\"]";
             return Err(RefusedSetting::new("large_domains", quoted(odd), wanted));
@@ -128,10 +130,12 @@ impl Config {
         }
         let read = |key: &str, file: &Path| {
             let refused = |why: String| {
-                let wanted = format!("{why}; give a file that `openssl genpkey -algorithm ed25519` wrote");
+                let wanted =
+                    format!("{why}; give a file that `openssl genpkey -algorithm ed25519` wrote");
                 RefusedSetting::new(key, quoted(&file.display().to_string()), wanted)
             };
-            let pem = fs::read(file).map_err(|error| refused(format!("it cannot be read ({error})")))?;
+            let pem =
+                fs::read(file).map_err(|error| refused(format!("it cannot be read ({error})")))?;
             SigningKey::from_pem(&pem).map_err(|why| refused(why.to_owned()))
         };
         let mut keys = vec![read("identity", file)?];
@@ -168,7 +172,10 @@ mod tests {
     #[test]
     fn an_identity_needs_a_key_that_can_sign_and_an_https_url() {
         let folder = tempfile::tempdir().unwrap();
-        let (key, other) = (folder.path().join("key.pem"), folder.path().join("other.pem"));
+        let (key, other) = (
+            folder.path().join("key.pem"),
+            folder.path().join("other.pem"),
+        );
         let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
         fs::write(&key, pair.serialize_pem()).unwrap();
         fs::write(&other, "hunter2").unwrap();
@@ -188,11 +195,20 @@ mod tests {
             assert!(!refused.to_string().contains("hunter2"), "{refused}");
             refused.key
         };
-        assert_eq!(key_of(read(Some(&key), None, "http://feeds.example/")), "identity");
+        assert_eq!(
+            key_of(read(Some(&key), None, "http://feeds.example/")),
+            "identity"
+        );
         assert_eq!(key_of(read(Some(&other), None, good)), "identity");
-        assert_eq!(key_of(read(Some(&key), Some(&other), good)), "identity_also");
+        assert_eq!(
+            key_of(read(Some(&key), Some(&other), good)),
+            "identity_also"
+        );
         assert_eq!(key_of(read(None, Some(&key), good)), "identity_also");
-        assert_eq!(key_of(read(Some(&folder.path().join("none")), None, good)), "identity");
+        assert_eq!(
+            key_of(read(Some(&folder.path().join("none")), None, good)),
+            "identity"
+        );
     }
 
     #[test]

@@ -151,13 +151,24 @@ mod tests {
             let at = |url: &str| credentials.at(&Url::parse(url).unwrap()).to_vec();
             let told = at("https://blog.example/a/feed?x=1");
             assert_eq!(told.len(), 1, "{text}");
-            assert_eq!((told[0].0.as_str(), told[0].1.to_str().unwrap()), (name, value));
+            assert_eq!(
+                (told[0].0.as_str(), told[0].1.to_str().unwrap()),
+                (name, value)
+            );
             assert!(told[0].1.is_sensitive());
-            for other in ["http://blog.example/", "https://blog.example:444/", "https://x.blog.example/"] {
+            for other in [
+                "http://blog.example/",
+                "https://blog.example:444/",
+                "https://x.blog.example/",
+            ] {
                 assert!(at(other).is_empty(), "{other}");
             }
         };
-        check("user = \"u\"\npassword = \"p:1\"", "authorization", "Basic dTpwOjE=");
+        check(
+            "user = \"u\"\npassword = \"p:1\"",
+            "authorization",
+            "Basic dTpwOjE=",
+        );
         check("bearer = \"t0k\"", "authorization", "Bearer t0k");
         check("header = \"X-Api-Key\"\nvalue = \"k\"", "x-api-key", "k");
     }

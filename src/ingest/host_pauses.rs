@@ -290,17 +290,29 @@ mod tests {
         let mut hosts = HostPauses::default().with_large_domains(&["large.example".to_owned()]);
         let enters = |hosts: &mut HostPauses, name: &str| hosts.enter(&[name.to_owned()]).is_ok();
         let blogs = ["a.owner.example", "b.owner.example", "c.owner.example"];
-        assert_eq!(blogs.map(|name| enters(&mut hosts, name)), [true, true, false]);
+        assert_eq!(
+            blogs.map(|name| enters(&mut hosts, name)),
+            [true, true, false]
+        );
         // `github.io` is a public suffix: each name below it has an owner of its own.
         let pages = ["a.github.io", "b.github.io", "c.github.io"];
         assert_eq!(pages.map(|name| enters(&mut hosts, name)), [true; 3]);
-        let ports = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:2"];
+        let ports = [
+            "http://127.0.0.1:1",
+            "http://127.0.0.1:2",
+            "http://127.0.0.1:2",
+        ];
         assert_eq!(ports.map(|name| enters(&mut hosts, name)), [true; 3]);
         for n in 0..IN_FLIGHT_LARGE_MAX {
             assert!(enters(&mut hosts, &format!("{n}.large.example")));
         }
         assert!(!enters(&mut hosts, "large.example"));
-        hosts.leave(&blogs[..1].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        hosts.leave(
+            &blogs[..1]
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>(),
+        );
         assert!(enters(&mut hosts, blogs[2]));
     }
 

@@ -2,7 +2,8 @@
 //! says.
 
 use super::{
-    Credentials, DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials, host_pauses::authority_of,
+    Credentials, DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials,
+    host_pauses::authority_of,
 };
 use crate::{
     clock::Clock,
@@ -14,8 +15,8 @@ use crate::{
         },
     },
     layers::{
-        Asked, Awaited, BodyMemory, Client, Fault, FetchError, ForOrigin, KnownAs, Landing, NAME_HEADERS,
-        OwnMark, OwnPace, RedirectAllowance, Refused, Size, Trusted, Validators,
+        Asked, Awaited, BodyMemory, Client, Fault, FetchError, ForOrigin, KnownAs, Landing,
+        NAME_HEADERS, OwnMark, OwnPace, RedirectAllowance, Refused, Size, Trusted, Validators,
         client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
     },
 };

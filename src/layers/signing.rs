@@ -129,7 +129,12 @@ mod tests {
         let seen = seen.lock().unwrap();
         for headers in &seen[..2] {
             assert_eq!(headers["signature-agent"], "\"https://feeds.example\"");
-            assert!(headers["signature-input"].to_str().unwrap().contains("created=1000;"));
+            assert!(
+                headers["signature-input"]
+                    .to_str()
+                    .unwrap()
+                    .contains("created=1000;")
+            );
         }
         assert_ne!(seen[0]["signature"], seen[1]["signature"]);
         assert!(!seen[2].contains_key("signature"));

@@ -580,7 +580,9 @@ mod tests {
         fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer> {
             Box::pin(async move {
                 match command {
-                    AccountCommand::ListUsers(_) => AccountAnswer::Done("there are no users\n".into()),
+                    AccountCommand::ListUsers(_) => {
+                        AccountAnswer::Done("there are no users\n".into())
+                    }
                     _ => AccountAnswer::Refused("there is no such user".into()),
                 }
             })

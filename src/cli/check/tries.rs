@@ -44,7 +44,9 @@ pub(super) async fn all(config: &Config, file: &Path, running: &[String]) -> Vec
     told.extend(tried.collect::<Vec<_>>().await.into_iter().flatten());
     told.extend(of_secrets(config, file));
     if told.is_empty() {
-        told.push("the listeners, the servers of sites and the rights of files: no fault".to_owned());
+        told.push(
+            "the listeners, the servers of sites and the rights of files: no fault".to_owned(),
+        );
     }
     told
 }
@@ -131,15 +133,15 @@ mod tests {
     async fn a_port_that_is_taken_a_server_that_is_down_and_a_secret_for_all_are_told() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("everfeed.toml");
-        let listening = TcpListener::bind("127.0.0.1:0").unwrap();
-        let up = listening.local_addr().unwrap();
+        let [listening, other] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [taken, up] = [&listening, &other].map(|listener| listener.local_addr().unwrap());
         let down = {
             let gone = TcpListener::bind("127.0.0.1:0").unwrap();
             gone.local_addr().unwrap()
         };
         let text = |origin: SocketAddr| {
             format!(
-                "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{up}\"\nadmin_token = \"0123456789abcdef\"\n\
+                "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{taken}\"\nadmin_token = \"0123456789abcdef\"\n\
                  [[site]]\norigin = \"http://{origin}\"\n"
             )
         };
@@ -152,11 +154,17 @@ mod tests {
         let running = ["no feed changed".to_owned()];
         let told = tried(down, 0o644, &[]).await;
         assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].starts_with(&format!("{up}: another process")), "{told:?}");
+        assert!(
+            told[0].starts_with(&format!("{taken}: another process")),
+            "{told:?}"
+        );
         assert!(told[1].contains(&down.to_string()), "{told:?}");
-        assert!(told[2].contains("server.admin_token. Run `chmod o= "), "{told:?}");
+        assert!(
+            told[2].contains("server.admin_token. Run `chmod o= "),
+            "{told:?}"
+        );
         let told = tried(up, 0o640, &running).await;
         assert!(told.len() == 1 && told[0].ends_with("no fault"), "{told:?}");
-        drop(listening);
+        drop((listening, other));
     }
 }

@@ -1,6 +1,6 @@
 //! The poller with a publisher in a script and a clock that moves with tokio's timers.
 
-use super::{jobs::PollJob, saving::SAVE_AGAIN_SECS, *};
+use super::{saving::SAVE_AGAIN_SECS, *};
 use crate::{
     clock::{Clock, Manual, Paused},
     feed::{
@@ -8,7 +8,6 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        lane::LaneJob,
         polls::{ChangeCounts, PollEnd},
         testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
     },

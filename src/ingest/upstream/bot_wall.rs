@@ -38,7 +38,10 @@ pub(super) fn bot_wall(
         return Some("Anubis");
     }
     // Its refusals carry no challenge that could be told from another one of the same server.
-    let is_refusal = matches!(status, StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
+    let is_refusal = matches!(
+        status,
+        StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
+    );
     let server = super::text(headers, SERVER).unwrap_or_default();
     if is_refusal && is_page && server.eq_ignore_ascii_case("cloudflare") && has(b"cf-chl-") {
         return Some("Cloudflare");
@@ -53,24 +56,42 @@ mod tests {
     #[test]
     fn u_48_a_wall_is_told_from_a_refusal_and_from_a_post_about_walls() {
         let check = |status: u16, headers: &[(&'static str, &str)], body: &str, expect| {
-            let headers = headers.iter().map(|(name, value)| {
-                (HeaderName::from_static(name), value.parse().unwrap())
-            });
+            let headers = headers
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
             let status = StatusCode::from_u16(status).unwrap();
             let found = bot_wall(status, &HeaderMap::from_iter(headers), body.as_bytes());
             assert_eq!(found, expect, "{status} {body}");
         };
         let html = ("content-type", "text/html; charset=utf-8");
-        let (cloudflare, waf) = (("cf-mitigated", "challenge"), ("x-amzn-waf-action", "captcha"));
+        let (cloudflare, waf) = (
+            ("cf-mitigated", "challenge"),
+            ("x-amzn-waf-action", "captcha"),
+        );
         for status in [200, 403, 404, 410, 429, 503] {
             check(status, &[html, cloudflare], "", Some("Cloudflare"));
             check(status, &[waf], "", Some("AWS WAF"));
         }
         let anubis = "<html><script id=\"anubis_challenge\" type=\"application/json\">";
         check(200, &[html], anubis, Some("Anubis"));
-        check(202, &[html], "<script src=\"/.within.website/x/cmd/anubis/static/main.mjs\">", Some("Anubis"));
-        check(200, &[("content-type", "application/rss+xml")], anubis, None);
-        check(403, &[html, ("server", "cloudflare")], "<script>cf-chl-bypass</script>", Some("Cloudflare"));
+        check(
+            202,
+            &[html],
+            "<script src=\"/.within.website/x/cmd/anubis/static/main.mjs\">",
+            Some("Anubis"),
+        );
+        check(
+            200,
+            &[("content-type", "application/rss+xml")],
+            anubis,
+            None,
+        );
+        check(
+            403,
+            &[html, ("server", "cloudflare")],
+            "<script>cf-chl-bypass</script>",
+            Some("Cloudflare"),
+        );
         check(403, &[html, ("server", "cloudflare")], "Forbidden", None);
         check(403, &[html], "Forbidden", None);
         check(404, &[("cf-mitigated", "no")], "", None);
