@@ -9,7 +9,7 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        schedule::{Failure, PollState, host_pause_until},
+        schedule::{Failure, FaultKind, PollState, host_pause_until},
         stamp::Stamp,
     },
     notify::Notify,
@@ -121,6 +121,10 @@ impl Context {
         state: &PollState,
         failure: &Failure,
     ) -> Option<Stamp> {
+        // A wall may stand before one path alone. It is named by the fault, and asked less often.
+        if matches!(failure.kind, FaultKind::BotWall { .. }) && failure.retry_after_secs.is_none() {
+            return None;
+        }
         host_pause_until(
             state,
             &feed.policy(),
