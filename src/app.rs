@@ -43,7 +43,13 @@ mod doors;
 
 mod insight;
 
+pub mod moments;
+
 pub mod status;
+
+pub mod told;
+
+pub mod overview;
 
 mod gauges;
 

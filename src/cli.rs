@@ -39,7 +39,6 @@ mod health;
 mod import;
 mod init;
 mod manual;
-mod moments;
 mod output;
 #[cfg(test)]
 mod page;
@@ -102,7 +101,7 @@ enum Command {
     Reload(WithConfig),
     /// Print the state of each feed of the running everfeed as a table. Exits with 1 if something
     /// is broken.
-    Status(WithConfig),
+    Status(status::StatusOptions),
     /// Poll one feed now and print the result. Exits with 1 if the poll failed.
     Poll(PollOptions),
     /// Accept the changed url of a feed, although its document shares no post with the stored
@@ -335,7 +334,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             telemetry::log(form, "warn");
             block_on(reload::run(&with.config))
         }
-        Command::Status(with) => block_on(status::run(&with.config)),
+        Command::Status(options) => block_on(status::run(&options)),
         Command::Poll(options) => block_on(poll::run(&options)),
         Command::Accept(options) => block_on(accept::run(&options, &load(&options.with)?)),
         Command::Health(with) => block_on(health::run(&with.config)),

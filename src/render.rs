@@ -29,6 +29,8 @@ pub mod openapi;
 
 pub mod html;
 
+pub mod overview;
+
 mod web_page;
 
 mod channel;

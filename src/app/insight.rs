@@ -5,7 +5,7 @@ use super::{
     accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
     forget_item::{forget_item, forgotten, remembered},
-    gauges,
+    gauges, overview,
     registry::{self, RegistryAnswer, RegistryCommand},
     registry_desk::{ChangePlace, RegistryDesk},
     relay::Relay,
@@ -43,6 +43,7 @@ use crate::{
     store::{NodesStatus, Outage, Store, StoreError},
     xmpp::Component,
 };
+use chrono::Utc;
 use futures_util::future::BoxFuture;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -419,7 +420,13 @@ impl Overview {
         let store = &self.explainer.store;
         let mut feeds = Vec::new();
         let mut is_away = false;
-        let mut registered = catalog.feeds_after(range.after.as_deref());
+        let is_shown = |feed: &&Arc<RegisteredFeed>| {
+            let is_asked = !range.failing_only || self.poller.is_failing(feed.no);
+            let name = &feed.settings.name;
+            let is_named = range.name.as_ref().is_none_or(|wanted| wanted == name);
+            is_asked && is_named && range.shows(name, &feed.shown_url())
+        };
+        let mut registered = catalog.feeds_after(range.after.as_deref()).filter(is_shown);
         for feed in registered.by_ref().take(range.max.unwrap_or(FEEDS_DEFAULT)) {
             let mut subscribers = SubscriberStatus::default();
             if let Some(counted) = counts.get(&feed.no) {
@@ -501,9 +508,25 @@ async fn check(reloader: &Reloader) -> OperatorAnswer {
     }
 }
 
+/// The page of the operator about a range of feeds, or about the one that it names; `None` where
+/// there is none of that name.
+fn overview_page(status: &Status, range: &FeedRange) -> Option<Vec<u8>> {
+    match &range.name {
+        Some(_) => Some(overview::feed_page(status.feeds.first()?, Utc::now())),
+        None => Some(overview::page(status, range, Utc::now())),
+    }
+}
+
 impl OwnInsight for Overview {
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move { json(&self.gather(range).await.map_err(in_words)?) })
+    }
+
+    fn page(&self, range: FeedRange) -> BoxFuture<'_, Result<Option<Vec<u8>>, String>> {
+        Box::pin(async move {
+            let status = self.gather(range.clone()).await.map_err(in_words)?;
+            Ok(overview_page(&status, &range))
+        })
     }
 
     fn live(&self) -> Result<(), String> {
@@ -543,6 +566,13 @@ impl OwnInsight for Following {
 
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move { json(&self.status_of_both(&range).await) })
+    }
+
+    fn page(&self, range: FeedRange) -> BoxFuture<'_, Result<Option<Vec<u8>>, String>> {
+        Box::pin(async move {
+            let status = self.status_of_both(&range).await;
+            Ok(overview_page(&status, &range))
+        })
     }
 
     fn gauges(&self, mut counters: Registry) -> BoxFuture<'_, Result<Registry, String>> {

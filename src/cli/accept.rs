@@ -4,9 +4,9 @@
 use super::{
     WithConfig,
     ask::{Running, encoded},
-    moments::relative,
     probe::sheet::tame,
 };
+use crate::app::moments::relative;
 use crate::cli::output::outln;
 use crate::{app, config::Config};
 use anyhow::bail;

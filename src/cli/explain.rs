@@ -4,9 +4,9 @@
 use super::{
     WithConfig,
     ask::{Running, encoded},
-    moments::relative,
     probe::sheet::{tame, tame_json},
 };
+use crate::app::moments::relative;
 use crate::{
     app::explain::{
         Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, ExplainedQuarantine, Explanation,

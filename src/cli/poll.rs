@@ -3,9 +3,9 @@
 use super::{
     PollOptions,
     ask::{Running, Unanswered, encoded, unanswered},
-    moments::relative,
     probe::sheet::tame,
 };
+use crate::app::moments::relative;
 use crate::cli::output::outln;
 use anyhow::{anyhow, bail};
 use chrono::Utc;

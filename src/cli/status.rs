@@ -1,32 +1,83 @@
 //! `everfeed status`: the state of the running process as a table; not how it is gathered.
 
 use super::{
+    WithConfig,
     ask::{Running, unanswered},
-    moments::{from_now, relative},
-    probe::sheet::{Column, Keep, table, tame, width, wrap},
+    probe::sheet::{Column, Keep, table, tame, tame_json, width, wrap},
 };
-use crate::cli::output::outln;
-use crate::{
-    app::{
-        registry::UnreadEntry,
-        status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
-    },
-    store::{NodeStatus, NodesStatus},
+use crate::app::{
+    moments::relative,
+    status::{FeedStatus, Status},
+    told::{Told, when},
 };
+use crate::cli::output::{out, outln};
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
+use clap::Args;
 use http::{Method, StatusCode};
-use std::path::Path;
+use serde_json::json;
+use std::{
+    io::{self, IsTerminal as _},
+    path::Path,
+    time::Duration,
+};
+use tokio::time::sleep;
 
 /// Pages of feeds that are asked for at most.
 const PAGES_MAX: usize = 10_000;
 
-/// Asks for the status and prints it. An error names what is broken.
-pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
-    let pages = pages(file, &Running::in_file(file)).await?;
-    let sheet = Sheet::of(&pages, Utc::now());
-    for line in sheet.lines(width()) {
-        outln!("{line}");
+/// The status that is asked for, and its form.
+#[derive(Debug, Args)]
+pub(super) struct StatusOptions {
+    #[command(flatten)]
+    pub(super) with: WithConfig,
+    /// Print the status as JSON, with what is broken and what else is to be known in sentences.
+    #[arg(long)]
+    json: bool,
+    /// Print only the feeds that fail.
+    #[arg(long)]
+    failing: bool,
+    /// Print the status again every so many seconds, until it is interrupted.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5", value_parser = clap::value_parser!(u64).range(1..))]
+    watch: Option<u64>,
+}
+
+/// Clears a terminal, and goes to its beginning.
+const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
+
+/// Asks for the status and prints it, once or again and again. An error names what is broken.
+pub(super) async fn run(options: &StatusOptions) -> anyhow::Result<()> {
+    let Some(secs) = options.watch else {
+        return print_once(options).await;
+    };
+    loop {
+        if !options.json && io::stdout().is_terminal() {
+            out!("{CLEAR}");
+        }
+        // What is broken is printed, and may be mended by the next time.
+        if let Err(error) = print_once(options).await {
+            outln!("{error:#}");
+        }
+        sleep(Duration::from_secs(secs)).await;
+    }
+}
+
+async fn print_once(options: &StatusOptions) -> anyhow::Result<()> {
+    let file = &*options.with.config;
+    let path = if options.failing {
+        "/status?failing="
+    } else {
+        "/status"
+    };
+    let pages = pages_from(path, file, &Running::in_file(file)).await?;
+    let now = Utc::now();
+    let sheet = Sheet::of(&pages, now);
+    if options.json {
+        outln!("{}", tame_json(&as_json(pages, &sheet)?));
+    } else {
+        for line in sheet.lines(width()) {
+            outln!("{line}");
+        }
     }
     match sheet.broken.len() {
         0 => Ok(()),
@@ -35,10 +86,30 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// All pages as one object on one line, with the sentences beside the facts.
+fn as_json(mut pages: Vec<Status>, sheet: &Sheet) -> anyhow::Result<String> {
+    let feeds: Vec<FeedStatus> = pages
+        .iter_mut()
+        .flat_map(|page| page.feeds.drain(..))
+        .collect();
+    let mut status = pages.into_iter().next().unwrap_or_default();
+    status.feeds = feeds;
+    status.next = None;
+    let mut told = serde_json::to_value(status)?;
+    told["broken"] = json!(sheet.broken);
+    told["notes"] = json!(sheet.notes);
+    Ok(told.to_string())
+}
+
 /// All pages of the status of a process, whose address was read of `file`.
 pub(super) async fn pages(file: &Path, running: &Running) -> anyhow::Result<Vec<Status>> {
+    pages_from("/status", file, running).await
+}
+
+/// The same of this path and those that it leads on to.
+async fn pages_from(path: &str, file: &Path, running: &Running) -> anyhow::Result<Vec<Status>> {
     let mut pages = Vec::new();
-    let mut next = Some("/status".to_owned());
+    let mut next = Some(path.to_owned());
     while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
         let answered = running.ask(Method::GET, &path).await;
         let (status, text) =
@@ -64,34 +135,6 @@ struct Sheet {
     notes: Vec<String>,
 }
 
-/// The processes on the store, in a sentence.
-fn nodes_line(nodes: &NodesStatus) -> String {
-    const SILENT_SECS: u64 = NodesStatus::SILENT_SECS;
-    let heard = |node: &&NodeStatus| node.silent_secs < SILENT_SECS;
-    // One that was started again has a new place.
-    let is_replaced = |node: &NodeStatus| {
-        let mut heard = nodes.nodes.iter().filter(heard);
-        node.silent_secs >= SILENT_SECS && heard.any(|other| other.name == node.name)
-    };
-    let told = nodes
-        .nodes
-        .iter()
-        .filter(|node| !is_replaced(node))
-        .map(|node| {
-            let name = tame(&node.name);
-            match (node.works, node.silent_secs) {
-                (true, 0..SILENT_SECS) => format!("{name} polls and pushes"),
-                (false, 0..SILENT_SECS) => format!("{name} follows"),
-                (_, secs) => format!("{name} was last heard of {secs} s ago"),
-            }
-        });
-    format!(
-        "nodes: {} (epoch {})",
-        told.collect::<Vec<_>>().join(", "),
-        nodes.epoch
-    )
-}
-
 impl Sheet {
     fn of(pages: &[Status], now: DateTime<Utc>) -> Self {
         let none = Status::default();
@@ -113,88 +156,10 @@ impl Sheet {
             ),
             None => head,
         };
-        let mut broken = Vec::new();
-        if let Some(fault) = &first.store.fault {
-            broken.push(format!("store: {}", tame(fault)));
-        }
-        if let Some(fault) = &first.worker_fault {
-            let fault = tame(fault);
-            broken.push(format!(
-                "nodes: the one that polls and pushes told nothing of the feeds: {fault}"
-            ));
-        }
-        if let Some(fault) = &first.store.removals_unwritten {
-            broken.push(format!("store: {}", tame(fault)));
-        }
-        let reload = first.config.reload.as_ref();
-        if let Some(error) = reload.and_then(|reload| reload.error.as_ref()) {
-            let error = tame(error);
-            broken.push(format!(
-                "configuration: the last reload was refused: {error}"
-            ));
-        }
-        for site in &first.site_faults {
-            let (origin, fault) = (tame(&site.origin), fault(&site.fault, "", now));
-            broken.push(format!(
-                "site {origin}: everfeed could not look for its feeds: {fault}"
-            ));
-        }
-        for feed in &feeds {
-            if let Some(found) = &feed.fault {
-                let fault = fault(found, &format!(", failed polls: {}", feed.failures), now);
-                broken.push(format!("{}: {fault}", tame(&feed.name)));
-            }
-        }
-        if let Some(xmpp) = &first.xmpp
-            && let Some(fault) = &xmpp.fault
-        {
-            let since = when(Some(&xmpp.since), now).unwrap_or_default();
-            let (jid, fault) = (tame(&xmpp.jid), tame(fault));
-            broken.push(format!("XMPP as {jid}: {fault} (off since {since})"));
-        }
-        let mut notes = Vec::new();
-        let of_store = [&first.store.restored, &first.store.removals_unread];
-        for told in of_store.into_iter().flatten() {
-            notes.push(format!("store: {}", tame(told)));
-        }
-        if let Some(nodes) = &first.nodes {
-            notes.push(nodes_line(nodes));
-            broken.extend(nodes.missing_feeds().iter().map(|told| tame(told)));
-            notes.extend(nodes.differing_files().map(|told| tame(&told)));
-        }
-        if let Some(state) = &first.certificate {
-            // A renewal that failed has time; without a certificate nobody is served.
-            let expires_at = state.expires_at.as_deref().and_then(moment);
-            let holds = expires_at.is_some_and(|until| until > now);
-            if holds { &mut notes } else { &mut broken }.push(certificate(state, now));
-        }
-        for feed in &feeds {
-            for remark in remarks(feed, now) {
-                notes.push(format!("{}: {remark}", tame(&feed.name)));
-            }
-        }
-        for UnreadEntry { name, why } in &first.registry.unread {
-            let (name, why) = (tame(name), tame(why));
-            broken.push(format!(
-                "{name}: its entry in the registry cannot be read: {why}"
-            ));
-        }
-        let waiting = &first.config.waiting_for_restart;
-        if !waiting.is_empty() {
-            let keys = tame(&waiting.join(", "));
-            notes.push(format!(
-                "configuration: these keys take effect at the next start: {keys}"
-            ));
-        }
-        for feed in &first.removed_feeds {
-            let (name, items) = (tame(&feed.name), feed.items);
-            notes.push(format!(
-                "{name}: not configured any more; items kept: {items}"
-            ));
-        }
-        for line in broken.iter_mut().chain(&mut notes) {
-            *line = relative(line, now);
-        }
+        let told = Told::of(pages, now);
+        let line = |line: &String| relative(&tame(line), now);
+        let broken = told.broken.iter().map(line).collect();
+        let notes = told.notes.iter().map(line).collect();
         Self {
             head,
             rows: feeds.iter().map(|feed| row(feed, now)).collect(),
@@ -265,115 +230,6 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
         feed.subscribers.active.to_string(),
         feed.waiters.to_string(),
     ]
-}
-
-/// A fault with its owner, its beginning, and more of it.
-fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> String {
-    let since = when(Some(&fault.since), now).unwrap_or_default();
-    let (text, owner) = (tame(&fault.text), tame(&fault.owner));
-    format!("{text} (the fault is {owner}; since {since}{more})")
-}
-
-/// The certificate that everfeed gets itself: its end, and the last failure.
-fn certificate(state: &CertificateStatus, now: DateTime<Utc>) -> String {
-    let end = match state.expires_at.as_deref().and_then(moment) {
-        Some(end) if end > now => {
-            format!(
-                "holds until {}, {}",
-                end.format("%Y-%m-%d"),
-                from_now(end, now)
-            )
-        }
-        Some(end) => format!("expired {}", from_now(end, now)),
-        None => "none yet; HTTPS connections fail".to_owned(),
-    };
-    let next = when(Some(&state.next_order_at), now).unwrap_or_default();
-    let told = match &state.fault {
-        Some(fault) => format!(
-            "; {} did not give another: {}; orders that failed: {}",
-            tame(&state.authority),
-            tame(fault),
-            state.failures
-        ),
-        None => String::new(),
-    };
-    let names = tame(&state.names.join(", "));
-    format!("certificate for {names}: {end}; next order {next}{told}")
-}
-
-/// Subscribers that do not take their pushes and are told one by one, of each feed.
-const FAILURES_SHOWN_MAX: usize = 3;
-
-/// Everything about a feed that is no fault, and that its operator should know.
-fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
-    let mut found = Vec::new();
-    let failing = feed.subscribers.failing;
-    if failing > 0 {
-        let failures = feed.subscribers.failures.iter().take(FAILURES_SHOWN_MAX);
-        let told = failures.map(|it| format!("; {}: {}", tame(&it.host), tame(&it.error)));
-        found.push(format!(
-            "subscribers that do not take their pushes: {failing}{}",
-            told.collect::<String>()
-        ));
-    }
-    found.extend(feed.waits.as_ref().map(|wait| waits(wait, now)));
-    if let Some(since) = when(feed.quarantined_since.as_deref(), now) {
-        found.push(format!(
-            "too many posts are missing at once, since {since}. everfeed deletes none until it knows more"
-        ));
-    }
-    if let Some(url) = &feed.named_by_page {
-        found.push(format!(
-            "its url is a web page; polled is the feed that the page names: {}",
-            tame(url)
-        ));
-    }
-    if let Some(to) = &feed.moved_to {
-        found.push(format!(
-            "has moved for good to {}. Give this URL as its url in the configuration",
-            tame(to)
-        ));
-    }
-    if let Some(remark) = &feed.remark {
-        found.push(format!("its last document: {}", tame(remark)));
-    }
-    if let Some(shortened) = feed.shortened_items.filter(|shortened| *shortened > 0) {
-        found.push(format!(
-            "items stored without their long texts (keep.item_bytes_max): {shortened}"
-        ));
-    }
-    if !feed.gaps.is_empty() {
-        let count = feed.gaps.len();
-        found.push(format!("places where items may be missing: {count}"));
-    }
-    found.extend(feed.archives.as_deref().map(tame));
-    found
-}
-
-/// The wait of a feed whose next poll is put off.
-fn waits(wait: &WaitStatus, now: DateTime<Utc>) -> String {
-    let mut told = match wait.until.as_deref().and_then(moment) {
-        Some(until) if until <= now => "the next poll is due, because ".to_owned(),
-        Some(until) => format!("the next poll is {}, because ", from_now(until, now)),
-        None => "it is polled on request only, because ".to_owned(),
-    };
-    told += &tame(&wait.why);
-    if let Some(since) = when(wait.since.as_deref(), now) {
-        told += &format!(" (since {since})");
-    }
-    if let Some(at) = when(wait.pinged_at.as_deref(), now) {
-        told += &format!("; a ping ({at}) waits for that");
-    }
-    told
-}
-
-/// A moment, told from now.
-fn when(text: Option<&str>, now: DateTime<Utc>) -> Option<String> {
-    Some(from_now(moment(text?)?, now))
-}
-
-fn moment(text: &str) -> Option<DateTime<Utc>> {
-    Some(DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc))
 }
 
 #[cfg(test)]

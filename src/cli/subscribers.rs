@@ -4,9 +4,9 @@
 use super::{
     WithConfig,
     ask::{Running, unanswered},
-    moments::relative,
     probe::sheet::{Column, Keep, table, tame, tame_json, width},
 };
+use crate::app::moments::relative;
 use crate::app::subscribers::{Subscriber, SubscriberCommand, SubscriberPage};
 use crate::cli::output::outln;
 use anyhow::{Context as _, bail};

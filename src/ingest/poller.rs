@@ -218,6 +218,12 @@ impl Poller {
         Some((state, hosts))
     }
 
+    /// True for a feed that fails.
+    pub fn is_failing(&self, feed: FeedNo) -> bool {
+        let states = read(&self.states);
+        states.get(&feed).is_some_and(|kept| kept.whose.is_some())
+    }
+
     /// Number of feeds that fail, by whose fault that is.
     pub fn failing(&self) -> HashMap<Whose, usize> {
         let mut failing = HashMap::new();

@@ -2,21 +2,26 @@
 //! Not for consumers.
 
 use super::{
+    answers::accept,
     answers::validators::{AnswerValidators, tag_of},
     feeds::list_range::FeedRange,
 };
 use crate::{
     auth::commands::{AccountAnswer, AccountCommand},
     catalog::RegistrationProgress,
-    edge::body::{self, Response},
+    edge::{
+        body::{self, Response},
+        fields::list_value,
+    },
     locks::{read, write},
+    render::overview,
     telemetry::{Metrics, exposition},
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Request, StatusCode,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE},
+    header::{ACCEPT as ACCEPTED, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE},
 };
 use http_body::Body;
 use percent_encoding::percent_decode_str;
@@ -47,6 +52,9 @@ pub trait OwnInsight: Send + Sync + 'static {
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
     /// The state of the application, with these feeds of it, as JSON.
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>>;
+    /// The page for people about the application with these feeds, or about the one feed that the range
+    /// names; `None` for a feed that is not configured.
+    fn page(&self, range: FeedRange) -> BoxFuture<'_, Result<Option<Vec<u8>>, String>>;
     /// Adds gauges of its state to the counters.
     fn gauges(&self, counters: Registry) -> BoxFuture<'_, Result<Registry, String>>;
     /// Reads the configuration again.
@@ -182,6 +190,10 @@ impl AdminAnswer {
         ) {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media_type));
         }
+        if self.media_type == overview::CONTENT_TYPE {
+            let policy = HeaderValue::from_static(overview::CONTENT_SECURITY_POLICY);
+            headers.insert(CONTENT_SECURITY_POLICY, policy);
+        }
         let kept = if tag.is_some() {
             "private, no-cache"
         } else {
@@ -300,7 +312,7 @@ impl Admin {
         query: &str,
     ) -> AdminAnswer {
         match (method.as_str(), path) {
-            ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
+            ("GET" | "HEAD", "/status") => match FeedRange::of_operator(query) {
                 Ok(range) => json(insight.status(range).await),
                 Err(why) => bad_request(why),
             },
@@ -316,6 +328,40 @@ impl Admin {
             ("GET" | "HEAD", "/check") => insight.check().await.into_json(),
             (_, "/reload") => AdminAnswer::not_allowed("POST", METHODS_OF_STATE),
             _ => AdminAnswer::not_allowed("GET, HEAD", METHODS_OF_STATE),
+        }
+    }
+
+    /// The answer to a request for a page of the operator.
+    async fn page<I: OwnInsight + ?Sized>(
+        &self,
+        insight: &I,
+        method: &Method,
+        feed: Option<String>,
+        query: &str,
+    ) -> AdminAnswer {
+        let feed = feed.filter(|name| !name.is_empty());
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            return AdminAnswer::not_allowed("GET, HEAD", "GET\n");
+        }
+        let range = match FeedRange::of_operator(query) {
+            Ok(range) => FeedRange {
+                max: Some(range.max.unwrap_or(PAGE_FEEDS_MAX).min(PAGE_FEEDS_MAX)),
+                name: feed,
+                ..range
+            },
+            Err(why) => return bad_request(why),
+        };
+        match insight.page(range).await {
+            Ok(Some(page)) => AdminAnswer::new(
+                StatusCode::OK,
+                overview::CONTENT_TYPE,
+                String::from_utf8_lossy(&page).into_owned(),
+            ),
+            Ok(None) => AdminAnswer::text(
+                StatusCode::NOT_FOUND,
+                "no feed of that name is configured\n",
+            ),
+            Err(why) => failed(why),
         }
     }
 
@@ -399,8 +445,30 @@ impl Admin {
     }
 }
 
+/// Feeds on a page of the operator.
+const PAGE_FEEDS_MAX: usize = 100;
+
+/// True for a request of a browser.
+fn prefers_page(request: &Request<()>) -> bool {
+    let accepted = list_value(request.headers(), &ACCEPTED);
+    accept::prefers_page(accepted.as_deref())
+}
+
+/// The feed of whose page a path is, decoded; empty for the overview, and `None` for other paths.
+fn page_of(path: &str) -> Option<String> {
+    if path == "/" {
+        return Some(String::new());
+    }
+    let rest = path.strip_prefix(overview::PATH)?;
+    if rest.is_empty() {
+        return Some(String::new());
+    }
+    let name = rest.strip_prefix('/')?;
+    Some(percent_decode_str(name).decode_utf8_lossy().into_owned())
+}
+
 /// The answer at a path that is not there.
-const WANTED: &str = "here are /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n";
+const WANTED: &str = "here are /overview, /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n";
 /// The methods of paths without the name of a feed.
 const METHODS_OF_STATE: &str = "GET, and POST at /clock/accept, /backup and /reload\n";
 /// The path before the name of a feed that is explained.
@@ -476,8 +544,15 @@ where
             let request = Request::from_parts(request, ());
             let query = request.uri().query().unwrap_or_default();
             let path = request.uri().path();
+            let page = page_of(path).filter(|_| path != "/" || prefers_page(&request));
             let answer = match &admin.desk() {
                 Desk::Starting => admin.starting_answer(request.method(), path),
+                Desk::Here(insight) if page.is_some() => {
+                    admin.page(&**insight, request.method(), page, query).await
+                }
+                Desk::Elsewhere(own, _) if page.is_some() => {
+                    admin.page(&**own, request.method(), page, query).await
+                }
                 Desk::Here(insight) if RegistryCommand::is_about(path) => {
                     registry_answer(insight, request.clone(), body).await
                 }
@@ -509,6 +584,10 @@ mod tests {
     }
 
     impl OwnInsight for FakeInsight {
+        fn page(&self, _: FeedRange) -> BoxFuture<'_, Result<Option<Vec<u8>>, String>> {
+            Box::pin(async { Ok(None) })
+        }
+
         fn status(&self, _: FeedRange) -> BoxFuture<'_, Result<String, String>> {
             Box::pin(async { Ok("{\"waiters\":3}".into()) })
         }

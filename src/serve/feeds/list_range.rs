@@ -9,6 +9,10 @@ use url::form_urlencoded::{Serializer, parse};
 pub const FEEDS_DEFAULT: usize = 1000;
 /// Feeds in a list at most.
 const FEEDS_MAX: usize = 10_000;
+/// The parameter of the operator that asks for feeds that fail.
+const FAILING: &str = "failing";
+/// The parameter of the operator that asks for one feed.
+const NAME: &str = "name";
 /// The parameters that have a meaning.
 const NAMES: [&str; 3] = ["after", "max", "q"];
 
@@ -21,6 +25,10 @@ pub struct FeedRange {
     pub max: Option<usize>,
     /// Words that name or title of each hold, in any case; empty for all feeds.
     pub words: String,
+    /// True for feeds that fail alone, which only the operator is told of.
+    pub failing_only: bool,
+    /// The name of the only feed that is shown, which the operator may ask for.
+    pub name: Option<String>,
 }
 
 impl FeedRange {
@@ -58,6 +66,20 @@ impl FeedRange {
         Ok(range)
     }
 
+    /// The range that an operator's query asks for, who may ask for those that fail, or for one feed.
+    pub(crate) fn of_operator(query: &str) -> Result<Self, Cow<'static, str>> {
+        let range = Self::parse(query)?;
+        let mut pairs = parse(query.as_bytes());
+        let failing_only = pairs.any(|(name, _)| name == FAILING);
+        let mut pairs = parse(query.as_bytes());
+        let name = pairs.find_map(|(name, value)| (name == NAME).then_some(value));
+        Ok(Self {
+            failing_only,
+            name: name.map(Cow::into_owned),
+            ..range
+        })
+    }
+
     /// True for a feed that holds all of the words.
     pub(crate) fn shows(&self, name: &str, title: &str) -> bool {
         if self.words.is_empty() {
@@ -91,6 +113,12 @@ impl FeedRange {
         if !self.words.is_empty() {
             query.append_pair("q", &self.words);
         }
+        if self.failing_only {
+            query.append_pair(FAILING, "");
+        }
+        if let Some(name) = &self.name {
+            query.append_pair(NAME, name);
+        }
         query.finish()
     }
 }
@@ -107,7 +135,7 @@ mod tests {
             FeedRange {
                 after: Some("a b".into()),
                 max: Some(2),
-                words: String::new()
+                ..FeedRange::default()
             }
         );
         assert_eq!(
@@ -115,7 +143,7 @@ mod tests {
             FeedRange {
                 after: Some("c&d".into()),
                 max: Some(2),
-                words: String::new()
+                ..FeedRange::default()
             }
         );
         assert_eq!(FeedRange::parse("").unwrap().next("z"), "after=z");
@@ -140,6 +168,13 @@ mod tests {
         {
             assert!(FeedRange::parse(bad).is_err(), "{bad}");
         }
+        let failing = FeedRange::of_operator("failing&max=2").unwrap();
+        let next = failing.next("x");
+        assert!(failing.failing_only && FeedRange::of_operator(&next).unwrap().failing_only);
+        assert!(!FeedRange::parse(&next).unwrap().failing_only);
+        let one = FeedRange::of_operator("name=a%26b").unwrap();
+        assert_eq!(one.name.as_deref(), Some("a&b"));
+        assert_eq!(FeedRange::of_operator(&one.query()).unwrap(), one);
         let range = FeedRange::parse("q=%20Old+ß&max=2").unwrap();
         assert_eq!(FeedRange::parse(&range.next("x")).unwrap().words, "Old ß");
         assert!(

@@ -7,7 +7,7 @@ const MOMENT_BYTES_MIN: usize = 20;
 
 /// The same line with every RFC 3339 moment in it as people read it, to the minute, and how far
 /// from `now` it is. The distance is left out where a remark in parentheses follows.
-pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
+pub fn relative(line: &str, now: DateTime<Utc>) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -36,7 +36,7 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
 }
 
 /// Time from now, in the largest unit that counts at least two of it.
-pub(super) fn from_now(moment: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub fn from_now(moment: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let secs = moment.signed_duration_since(now).num_seconds();
     let span = match secs.unsigned_abs() {
         0..60 => {

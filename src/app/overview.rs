@@ -1,0 +1,193 @@
+//! The operator's pages, made of the status: the same words as `everfeed status` prints.
+
+use super::{
+    moments::relative,
+    status::{FeedStatus, Status},
+    told::{Told, when},
+};
+use crate::{
+    render::overview::{self, FeedSheet, OverviewFeed},
+    serve::feeds::list_range::FeedRange,
+};
+use chrono::{DateTime, Utc};
+use std::collections::BTreeMap;
+
+/// The page about everything, for the feeds of a range.
+pub(super) fn page(status: &Status, range: &FeedRange, now: DateTime<Utc>) -> Vec<u8> {
+    let pages = std::slice::from_ref(status);
+    let told = Told::of(pages, now);
+    let since = when(Some(&status.started_at), now).unwrap_or_default();
+    let line = |line: &String| relative(line, now);
+    let next = status.next.as_deref().and_then(|next| next.split_once('?'));
+    let page = overview::Overview {
+        head: format!(
+            "everfeed {}, started {since}; held requests: {}",
+            status.version, status.waiters
+        ),
+        broken: by_owner(status, &told, now),
+        notes: told.notes.iter().map(line).collect(),
+        words: range.words.clone(),
+        is_failing_only: range.failing_only,
+        total: status.feeds_total,
+        failing: status.failing.values().sum(),
+        feeds: status.feeds.iter().map(|feed| row(feed, now)).collect(),
+        next: next.map(|(_, query)| query.to_owned()),
+    };
+    overview::overview(&page)
+}
+
+/// The page about one feed.
+pub(super) fn feed_page(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<u8> {
+    let status = Status {
+        feeds: vec![feed.clone()],
+        ..Status::default()
+    };
+    let prefix = format!("{}: ", feed.name);
+    let line = |line: &String| {
+        let line = line.strip_prefix(&prefix).unwrap_or(line);
+        relative(line, now)
+    };
+    let notes = Told::of(&[status], now).notes;
+    let moment = |at: &Option<String>, none: &str| {
+        let at = at.as_ref().map(|at| relative(at, now));
+        at.unwrap_or_else(|| none.to_owned())
+    };
+    let row = row(feed, now);
+    let mut facts = vec![("State", row.state), ("Polled at", feed.url.clone())];
+    let mut add = |name, value: Option<String>| {
+        facts.extend(value.map(|value| (name, value)));
+    };
+    add("Known to readers as", feed.old_url.clone());
+    add(
+        "Members",
+        feed.members.as_ref().map(|names| names.join(", ")),
+    );
+    if feed.members.is_none() {
+        add("Last poll", Some(moment(&feed.last_poll_at, "never")));
+        add(
+            "Last good answer",
+            Some(moment(&feed.last_good_at, "never")),
+        );
+        add("Next poll", Some(moment(&feed.next_poll_at, "now")));
+        add("Platform", feed.platform.clone());
+        add("History", Some(feed.history.clone()));
+    }
+    add("Live items", Some(row.items));
+    add(
+        "Bytes of its items",
+        feed.item_bytes.map(|bytes| bytes.to_string()),
+    );
+    add("Suspects", Some(feed.suspects.to_string()));
+    add("Subscribers", Some(row.subscribers));
+    add("Held requests", Some(feed.waiters.to_string()));
+    for gap in &feed.gaps {
+        let at = relative(&gap.at, now);
+        add(
+            "Items may be missing",
+            Some(format!("{}, found {at}", gap.why)),
+        );
+    }
+    for failing in &feed.subscribers.failures {
+        let next = relative(&failing.next_try_at, now);
+        let told = format!("{}: {}; next try {next}", failing.host, failing.error);
+        add("Pushes not taken", Some(told));
+    }
+    overview::feed(&FeedSheet {
+        name: feed.name.clone(),
+        fault: row.fault,
+        facts,
+        notes: notes.iter().map(line).collect(),
+    })
+}
+
+/// Sentences about what is broken, below the owner of each fault.
+fn by_owner(status: &Status, told: &Told, now: DateTime<Utc>) -> Vec<(String, Vec<String>)> {
+    const OTHERS: &str = "everfeed, its configuration or its surroundings";
+    let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in &told.broken {
+        let of_feed = status.feeds.iter().find_map(|feed| {
+            let fault = feed.fault.as_ref()?;
+            let rest = line.strip_prefix(feed.name.as_str())?;
+            rest.starts_with(": ").then(|| fault.owner.clone())
+        });
+        let owner = of_feed.unwrap_or_else(|| OTHERS.to_owned());
+        let owner = format!("Broken; the fault is of: {owner}");
+        owners.entry(owner).or_default().push(relative(line, now));
+    }
+    owners.into_iter().collect()
+}
+
+fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
+    let is_group = feed.members.is_some();
+    let state = match (&feed.fault, feed.served, is_group) {
+        (Some(_), ..) => "failing",
+        (None, false, _) => "reading",
+        (None, true, true) => "group",
+        (None, true, false) => "good",
+    };
+    let fault = feed.fault.as_ref().map(|fault| {
+        let since = when(Some(&fault.since), now).unwrap_or_default();
+        format!(
+            "{} (the fault is {}; since {since})",
+            fault.text, fault.owner
+        )
+    });
+    let of_upstream = |at: &Option<String>, none: &str| match when(at.as_deref(), now) {
+        _ if is_group => "–".to_owned(),
+        Some(when) => when,
+        None => none.to_owned(),
+    };
+    let items = match (feed.live_items, feed.items) {
+        (Some(live), Some(all)) => format!("{live} of {all}"),
+        _ => "?".to_owned(),
+    };
+    OverviewFeed {
+        name: feed.name.clone(),
+        url: feed.url.clone(),
+        state: state.to_owned(),
+        fault: fault.unwrap_or_default(),
+        items,
+        last_good: of_upstream(&feed.last_good_at, "never"),
+        next_poll: of_upstream(&feed.next_poll_at, "now"),
+        subscribers: feed.subscribers.active.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_fault_stands_below_its_owner_and_beside_its_feed() {
+        let status: Status = serde_json::from_value(json!({
+            "version": "1", "started_at": "2026-06-01T00:00:00Z", "feeds_total": 2, "failing": { "upstream": 1 },
+            "store": { "fault": "the disk is full" },
+            "feeds": [
+                { "name": "a", "url": "http://x/a", "served": true, "items": 3, "live_items": 2,
+                  "fault": { "whose": "upstream", "owner": "the publisher's", "text": "it answered 500", "status": 500, "since": "2026-06-01T23:00:00Z" } },
+                { "name": "b", "url": "http://x/b", "served": true },
+            ],
+            "next": "/status?after=b&failing=",
+        }))
+        .unwrap();
+        let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z").unwrap();
+        let now = now.with_timezone(&Utc);
+        let page = String::from_utf8(page(&status, &FeedRange::default(), now)).unwrap();
+        for part in [
+            "the fault is of: the publisher's",
+            "a: it answered 500",
+            "store: the disk is full",
+            "since 60 min ago",
+            "2 of 3",
+            "href=\"/overview?after=b&amp;failing=\"",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let page = String::from_utf8(feed_page(&status.feeds[0], now)).unwrap();
+        assert!(
+            page.contains("it answered 500") && page.contains("http://x/a"),
+            "{page}"
+        );
+    }
+}

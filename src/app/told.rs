@@ -1,0 +1,241 @@
+//! The state of the application in sentences: everything that is broken, and everything else that its
+//! operator should know. The command line and the pages of the operator say the same.
+
+use super::{
+    moments::from_now,
+    registry::UnreadEntry,
+    status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
+};
+use crate::store::{NodeStatus, NodesStatus};
+use chrono::{DateTime, Utc};
+
+/// Sentences about a state. Moments of the distant past and future may stand in them as RFC 3339 has
+/// them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Everything that is broken, in a sentence each.
+    pub broken: Vec<String>,
+    /// Everything else that the operator should know.
+    pub notes: Vec<String>,
+}
+
+impl Told {
+    /// The sentences about all pages of a status. The texts of others are in them as they are.
+    pub fn of(pages: &[Status], now: DateTime<Utc>) -> Self {
+        let none = Status::default();
+        let first = pages.first().unwrap_or(&none);
+        let feeds: Vec<&FeedStatus> = pages.iter().flat_map(|page| &page.feeds).collect();
+        let mut broken = Vec::new();
+        if let Some(fault) = &first.store.fault {
+            broken.push(format!("store: {fault}"));
+        }
+        if let Some(fault) = &first.worker_fault {
+            broken.push(format!(
+                "nodes: the one that polls and pushes told nothing of the feeds: {fault}"
+            ));
+        }
+        if let Some(fault) = &first.store.removals_unwritten {
+            broken.push(format!("store: {fault}"));
+        }
+        let reload = first.config.reload.as_ref();
+        if let Some(error) = reload.and_then(|reload| reload.error.as_ref()) {
+            broken.push(format!(
+                "configuration: the last reload was refused: {error}"
+            ));
+        }
+        for site in &first.site_faults {
+            let (origin, fault) = (&site.origin, fault(&site.fault, "", now));
+            broken.push(format!(
+                "site {origin}: everfeed could not look for its feeds: {fault}"
+            ));
+        }
+        for feed in &feeds {
+            if let Some(found) = &feed.fault {
+                let fault = fault(found, &format!(", failed polls: {}", feed.failures), now);
+                broken.push(format!("{}: {fault}", feed.name));
+            }
+        }
+        if let Some(xmpp) = &first.xmpp
+            && let Some(fault) = &xmpp.fault
+        {
+            let since = when(Some(&xmpp.since), now).unwrap_or_default();
+            let jid = &xmpp.jid;
+            broken.push(format!("XMPP as {jid}: {fault} (off since {since})"));
+        }
+        let mut notes = Vec::new();
+        let of_store = [&first.store.restored, &first.store.removals_unread];
+        for told in of_store.into_iter().flatten() {
+            notes.push(format!("store: {told}"));
+        }
+        if let Some(nodes) = &first.nodes {
+            notes.push(nodes_line(nodes));
+            broken.extend(nodes.missing_feeds());
+            notes.extend(nodes.differing_files());
+        }
+        if let Some(state) = &first.certificate {
+            // A renewal that failed has time; without a certificate nobody is served.
+            let expires_at = state.expires_at.as_deref().and_then(moment);
+            let holds = expires_at.is_some_and(|until| until > now);
+            if holds { &mut notes } else { &mut broken }.push(certificate(state, now));
+        }
+        for feed in &feeds {
+            for remark in remarks(feed, now) {
+                notes.push(format!("{}: {remark}", feed.name));
+            }
+        }
+        for UnreadEntry { name, why } in &first.registry.unread {
+            broken.push(format!(
+                "{name}: its entry in the registry cannot be read: {why}"
+            ));
+        }
+        let waiting = &first.config.waiting_for_restart;
+        if !waiting.is_empty() {
+            let keys = waiting.join(", ");
+            notes.push(format!(
+                "configuration: these keys take effect at the next start: {keys}"
+            ));
+        }
+        for feed in &first.removed_feeds {
+            let (name, items) = (&feed.name, feed.items);
+            notes.push(format!(
+                "{name}: not configured any more; items kept: {items}"
+            ));
+        }
+        Self { broken, notes }
+    }
+}
+
+/// The processes on the store, in a sentence.
+fn nodes_line(nodes: &NodesStatus) -> String {
+    const SILENT_SECS: u64 = NodesStatus::SILENT_SECS;
+    let heard = |node: &&NodeStatus| node.silent_secs < SILENT_SECS;
+    // One that was started again has a new place.
+    let is_replaced = |node: &NodeStatus| {
+        let mut heard = nodes.nodes.iter().filter(heard);
+        node.silent_secs >= SILENT_SECS && heard.any(|other| other.name == node.name)
+    };
+    let told = nodes
+        .nodes
+        .iter()
+        .filter(|node| !is_replaced(node))
+        .map(|node| {
+            let name = &node.name;
+            match (node.works, node.silent_secs) {
+                (true, 0..SILENT_SECS) => format!("{name} polls and pushes"),
+                (false, 0..SILENT_SECS) => format!("{name} follows"),
+                (_, secs) => format!("{name} was last heard of {secs} s ago"),
+            }
+        });
+    format!(
+        "nodes: {} (epoch {})",
+        told.collect::<Vec<_>>().join(", "),
+        nodes.epoch
+    )
+}
+
+/// A fault with its owner, its beginning, and more of it.
+fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> String {
+    let since = when(Some(&fault.since), now).unwrap_or_default();
+    let (text, owner) = (&fault.text, &fault.owner);
+    format!("{text} (the fault is {owner}; since {since}{more})")
+}
+
+/// The certificate that everfeed gets itself: its end, and the last failure.
+fn certificate(state: &CertificateStatus, now: DateTime<Utc>) -> String {
+    let end = match state.expires_at.as_deref().and_then(moment) {
+        Some(end) if end > now => {
+            format!(
+                "holds until {}, {}",
+                end.format("%Y-%m-%d"),
+                from_now(end, now)
+            )
+        }
+        Some(end) => format!("expired {}", from_now(end, now)),
+        None => "none yet; HTTPS connections fail".to_owned(),
+    };
+    let next = when(Some(&state.next_order_at), now).unwrap_or_default();
+    let told = match &state.fault {
+        Some(fault) => format!(
+            "; {} did not give another: {}; orders that failed: {}",
+            state.authority, fault, state.failures
+        ),
+        None => String::new(),
+    };
+    let names = state.names.join(", ");
+    format!("certificate for {names}: {end}; next order {next}{told}")
+}
+
+/// Subscribers that do not take their pushes and are told one by one, of each feed.
+const FAILURES_SHOWN_MAX: usize = 3;
+
+/// Everything about a feed that is no fault, and that its operator should know.
+fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
+    let mut found = Vec::new();
+    let failing = feed.subscribers.failing;
+    if failing > 0 {
+        let failures = feed.subscribers.failures.iter().take(FAILURES_SHOWN_MAX);
+        let told = failures.map(|it| format!("; {}: {}", it.host, it.error));
+        found.push(format!(
+            "subscribers that do not take their pushes: {failing}{}",
+            told.collect::<String>()
+        ));
+    }
+    found.extend(feed.waits.as_ref().map(|wait| waits(wait, now)));
+    if let Some(since) = when(feed.quarantined_since.as_deref(), now) {
+        found.push(format!(
+            "too many posts are missing at once, since {since}. everfeed deletes none until it knows more"
+        ));
+    }
+    if let Some(url) = &feed.named_by_page {
+        found.push(format!(
+            "its url is a web page; polled is the feed that the page names: {}",
+            url
+        ));
+    }
+    if let Some(to) = &feed.moved_to {
+        found.push(format!(
+            "has moved for good to {}. Give this URL as its url in the configuration",
+            to
+        ));
+    }
+    if let Some(remark) = &feed.remark {
+        found.push(format!("its last document: {remark}"));
+    }
+    if let Some(shortened) = feed.shortened_items.filter(|shortened| *shortened > 0) {
+        found.push(format!(
+            "items stored without their long texts (keep.item_bytes_max): {shortened}"
+        ));
+    }
+    if !feed.gaps.is_empty() {
+        let count = feed.gaps.len();
+        found.push(format!("places where items may be missing: {count}"));
+    }
+    found.extend(feed.archives.clone());
+    found
+}
+
+/// The wait of a feed whose next poll is put off.
+fn waits(wait: &WaitStatus, now: DateTime<Utc>) -> String {
+    let mut told = match wait.until.as_deref().and_then(moment) {
+        Some(until) if until <= now => "the next poll is due, because ".to_owned(),
+        Some(until) => format!("the next poll is {}, because ", from_now(until, now)),
+        None => "it is polled on request only, because ".to_owned(),
+    };
+    told += &wait.why;
+    if let Some(since) = when(wait.since.as_deref(), now) {
+        told += &format!(" (since {since})");
+    }
+    if let Some(at) = when(wait.pinged_at.as_deref(), now) {
+        told += &format!("; a ping ({at}) waits for that");
+    }
+    told
+}
+
+/// A moment, told from now.
+pub(crate) fn when(text: Option<&str>, now: DateTime<Utc>) -> Option<String> {
+    Some(from_now(moment(text?)?, now))
+}
+
+fn moment(text: &str) -> Option<DateTime<Utc>> {
+    Some(DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc))
+}
