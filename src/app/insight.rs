@@ -510,10 +510,10 @@ async fn check(reloader: &Reloader) -> OperatorAnswer {
 
 /// The page of the operator about a range of feeds, or about the one that it names; `None` where
 /// there is none of that name.
-fn overview_page(status: &Status, range: &FeedRange) -> Option<Vec<u8>> {
+fn overview_page(status: &Status, failing: &Status, range: &FeedRange) -> Option<Vec<u8>> {
     match &range.name {
         Some(_) => Some(overview::feed_page(status.feeds.first()?, Utc::now())),
-        None => Some(overview::page(status, range, Utc::now())),
+        None => Some(overview::page(status, failing, range, Utc::now())),
     }
 }
 
@@ -525,7 +525,8 @@ impl OwnInsight for Overview {
     fn page(&self, range: FeedRange) -> BoxFuture<'_, Result<Option<Vec<u8>>, String>> {
         Box::pin(async move {
             let status = self.gather(range.clone()).await.map_err(in_words)?;
-            Ok(overview_page(&status, &range))
+            let failing = self.gather(overview::failing_range()).await;
+            Ok(overview_page(&status, &failing.map_err(in_words)?, &range))
         })
     }
 
@@ -571,7 +572,8 @@ impl OwnInsight for Following {
     fn page(&self, range: FeedRange) -> BoxFuture<'_, Result<Option<Vec<u8>>, String>> {
         Box::pin(async move {
             let status = self.status_of_both(&range).await;
-            Ok(overview_page(&status, &range))
+            let failing = self.status_of_both(&overview::failing_range()).await;
+            Ok(overview_page(&status, &failing, &range))
         })
     }
 

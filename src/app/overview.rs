@@ -12,10 +12,28 @@ use crate::{
 use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
-/// The page about everything, for the feeds of a range.
-pub(super) fn page(status: &Status, range: &FeedRange, now: DateTime<Utc>) -> Vec<u8> {
-    let pages = std::slice::from_ref(status);
-    let told = Told::of(pages, now);
+/// Feeds that fail and are told at the top of the overview at most.
+const FAILING_TOLD_MAX: usize = 50;
+
+/// The range of the feeds that fail, for the top of the overview.
+pub(super) fn failing_range() -> FeedRange {
+    FeedRange {
+        failing_only: true,
+        max: Some(FAILING_TOLD_MAX),
+        ..FeedRange::default()
+    }
+}
+
+/// The page about everything, for the feeds of a range. `failing` is the status of
+/// [`failing_range`].
+pub(super) fn page(
+    status: &Status,
+    failing: &Status,
+    range: &FeedRange,
+    now: DateTime<Utc>,
+) -> Vec<u8> {
+    let told = Told::of(std::slice::from_ref(failing), now);
+    let of_page = Told::of(std::slice::from_ref(status), now);
     let since = when(Some(&status.started_at), now).unwrap_or_default();
     let line = |line: &String| relative(line, now);
     let next = status.next.as_deref().and_then(|next| next.split_once('?'));
@@ -24,8 +42,8 @@ pub(super) fn page(status: &Status, range: &FeedRange, now: DateTime<Utc>) -> Ve
             "everfeed {}, started {since}; held requests: {}",
             status.version, status.waiters
         ),
-        broken: by_owner(status, &told, now),
-        notes: told.notes.iter().map(line).collect(),
+        broken: by_owner(failing, &told, now),
+        notes: of_page.notes.iter().map(line).collect(),
         words: range.words.clone(),
         is_failing_only: range.failing_only,
         total: status.feeds_total,
@@ -52,6 +70,13 @@ pub(super) fn feed_page(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<u8> {
         let at = at.as_ref().map(|at| relative(at, now));
         at.unwrap_or_else(|| none.to_owned())
     };
+    let fault = feed.fault.as_ref().map(|fault| {
+        let since = when(Some(&fault.since), now).unwrap_or_default();
+        format!(
+            "{} (the fault is {}; since {since})",
+            fault.text, fault.owner
+        )
+    });
     let row = row(feed, now);
     let mut facts = vec![("State", row.state), ("Polled at", feed.url.clone())];
     let mut add = |name, value: Option<String>| {
@@ -94,7 +119,7 @@ pub(super) fn feed_page(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<u8> {
     }
     overview::feed(&FeedSheet {
         name: feed.name.clone(),
-        fault: row.fault,
+        fault: fault.unwrap_or_default(),
         facts,
         notes: notes.iter().map(line).collect(),
     })
@@ -102,7 +127,7 @@ pub(super) fn feed_page(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<u8> {
 
 /// Sentences about what is broken, below the owner of each fault.
 fn by_owner(status: &Status, told: &Told, now: DateTime<Utc>) -> Vec<(String, Vec<String>)> {
-    const OTHERS: &str = "everfeed, its configuration or its surroundings";
+    const OTHERS: &str = "not a publisher's";
     let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in &told.broken {
         let of_feed = status.feeds.iter().find_map(|feed| {
@@ -111,10 +136,17 @@ fn by_owner(status: &Status, told: &Told, now: DateTime<Utc>) -> Vec<(String, Ve
             rest.starts_with(": ").then(|| fault.owner.clone())
         });
         let owner = of_feed.unwrap_or_else(|| OTHERS.to_owned());
-        let owner = format!("Broken; the fault is of: {owner}");
+        let owner = format!("The fault is {owner}");
         owners.entry(owner).or_default().push(relative(line, now));
     }
-    owners.into_iter().collect()
+    let told = status.feeds.iter().filter(|feed| feed.fault.is_some());
+    let failing: usize = status.failing.values().sum();
+    let mut found: Vec<(String, Vec<String>)> = owners.into_iter().collect();
+    if let Some(more) = failing.checked_sub(told.count()).filter(|more| *more > 0) {
+        let more = format!("feeds that fail besides: {more}");
+        found.push(("More".to_owned(), vec![more]));
+    }
+    found
 }
 
 fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
@@ -125,13 +157,6 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
         (None, true, true) => "group",
         (None, true, false) => "good",
     };
-    let fault = feed.fault.as_ref().map(|fault| {
-        let since = when(Some(&fault.since), now).unwrap_or_default();
-        format!(
-            "{} (the fault is {}; since {since})",
-            fault.text, fault.owner
-        )
-    });
     let of_upstream = |at: &Option<String>, none: &str| match when(at.as_deref(), now) {
         _ if is_group => "–".to_owned(),
         Some(when) => when,
@@ -145,7 +170,7 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
         name: feed.name.clone(),
         url: feed.url.clone(),
         state: state.to_owned(),
-        fault: fault.unwrap_or_default(),
+        is_failing: feed.fault.is_some(),
         items,
         last_good: of_upstream(&feed.last_good_at, "never"),
         next_poll: of_upstream(&feed.next_poll_at, "now"),
@@ -173,9 +198,10 @@ mod tests {
         .unwrap();
         let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z").unwrap();
         let now = now.with_timezone(&Utc);
-        let page = String::from_utf8(page(&status, &FeedRange::default(), now)).unwrap();
+        let page = String::from_utf8(page(&status, &status, &FeedRange::default(), now)).unwrap();
         for part in [
-            "the fault is of: the publisher's",
+            "<h2>The fault is the publisher's</h2>",
+            "<h2>The fault is not a publisher's</h2>",
             "a: it answered 500",
             "store: the disk is full",
             "since 60 min ago",

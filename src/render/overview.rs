@@ -44,8 +44,8 @@ pub struct OverviewFeed {
     pub url: String,
     /// Its state in a word.
     pub state: String,
-    /// The fault with its owner; empty without one.
-    pub fault: String,
+    /// True while it fails.
+    pub is_failing: bool,
     /// Live items of all.
     pub items: String,
     /// Time of the last good answer, in words.
@@ -199,7 +199,7 @@ fn search(page: &mut Xml, told: &Overview) {
 }
 
 fn table(page: &mut Xml, feeds: &[OverviewFeed]) {
-    page.open("table", &[("class", Some("feeds"))]);
+    page.open("table", &[("class", Some("feeds overview"))]);
     page.open("thead", &[]);
     page.open("tr", &[]);
     for column in COLUMNS {
@@ -224,11 +224,8 @@ fn row(page: &mut Xml, feed: &OverviewFeed) {
     page.leaf("div", QUIET, &feed.url);
     page.close("th");
     page.open("td", &cell(1));
-    let class = (!feed.fault.is_empty()).then_some("state");
+    let class = feed.is_failing.then_some("state");
     page.leaf("span", &[("class", class)], &feed.state);
-    if !feed.fault.is_empty() {
-        page.leaf("div", &[("dir", Some("auto"))], &feed.fault);
-    }
     page.close("td");
     page.leaf("td", &cell(2), &feed.items);
     page.leaf("td", &cell(3), &feed.last_good);
@@ -263,7 +260,7 @@ mod tests {
                 name: "a/b".to_owned(),
                 url: EVIL.to_owned(),
                 state: "failing".to_owned(),
-                fault: EVIL.to_owned(),
+                is_failing: true,
                 ..OverviewFeed::default()
             }],
             next: Some("after=x&q=%3C".to_owned()),

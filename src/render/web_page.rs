@@ -10,11 +10,11 @@ pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
 
 /// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they
 /// carry.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-Rq7eAGdU7F6OVW0JW8j1sZBZZSi2ii/GUGlXcrGz1Kk='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-YV5slaOEcs7TnATrfBjxdDgQa+njyAIEkQivh6WRsEY='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Permissions of pages with posts of others: pictures, sound and films of theirs, too. Nothing
 /// runs.
-pub(super) const POSTS_POLICY: &str = "default-src 'none'; style-src 'sha256-Rq7eAGdU7F6OVW0JW8j1sZBZZSi2ii/GUGlXcrGz1Kk='; img-src http: https: data:; media-src http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub(super) const POSTS_POLICY: &str = "default-src 'none'; style-src 'sha256-YV5slaOEcs7TnATrfBjxdDgQa+njyAIEkQivh6WRsEY='; img-src http: https: data:; media-src http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("web_page/style.css");
 
