@@ -58,7 +58,7 @@ fn links(page: &str) -> Vec<String> {
 }
 
 /// The anchors of the headings of a page, as GitHub and mdBook make them.
-fn anchors(page: &str) -> BTreeSet<String> {
+pub(crate) fn anchors(page: &str) -> BTreeSet<String> {
     let prose = prose(page);
     let headings = prose.lines().filter(|line| line.starts_with('#'));
     headings
