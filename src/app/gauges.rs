@@ -305,8 +305,14 @@ mod tests {
                 .lines()
                 .find_map(|line| line.strip_prefix(&format!("# TYPE {name} ")))
                 .expect("each has a type");
+            // `everfeed_feeds_failing` begins with `everfeed_feeds`, too.
+            let is_own = |rest: &&str| {
+                let suffix = rest.split(['{', ' ']).next().unwrap_or_default();
+                ["", "_total", "_bucket"].contains(&suffix)
+            };
             let samples = text.lines().filter_map(|line| line.strip_prefix(name));
             let labels: BTreeSet<&str> = samples
+                .filter(is_own)
                 .filter_map(|line| Some(line.split_once('{')?.1.split_once('}')?.0))
                 .flat_map(|labels| labels.split(','))
                 .filter_map(|label| Some(label.split_once('=')?.0))

@@ -1,6 +1,6 @@
 //! The rules of docs/design/architecture.md, held against syntax trees: which component may name
-//! which, purity, circles, the page of decisions, and the pages for people. Changing a table here is
-//! a design change: say why.
+//! which, purity, circles, the page of decisions, the pages for people, and what watches the
+//! metrics. Changing a table here is a design change: say why.
 
 mod tree;
 
@@ -15,3 +15,5 @@ mod circles;
 mod decided;
 
 mod book;
+
+mod metrics;

@@ -1,6 +1,6 @@
 //! everfeed beside servers of Debian, which `tests/run` installs: web servers before it and its nodes, a
-//! certificate authority, dpkg with its package, servers of XMPP, subscribers that others wrote, and the
-//! libraries that verify webhooks.
+//! certificate authority, dpkg with its package, servers of XMPP, subscribers that others wrote, Prometheus, and
+//! the libraries that verify webhooks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -12,6 +12,7 @@ mod clients;
 mod deploy;
 mod nodes;
 mod package;
+mod prometheus;
 mod webhooks;
 
 #[cfg(feature = "xmpp")]

@@ -238,15 +238,16 @@ fn is_as_the_book_says(root: &Root) {
     let ours = fs::read_to_string(Path::new(SOURCE).join("deploy/behind/nginx-snippet.conf"));
     assert_eq!(root.read(SNIPPET), ours.unwrap());
     for name in [
-        "copyright",
-        "examples/everfeed.toml",
-        "docs/owners/ten-minutes.md",
-        "deploy/behind/Caddyfile",
+        "doc/everfeed/copyright",
+        "doc/everfeed/examples/everfeed.toml",
+        "doc/everfeed/docs/owners/ten-minutes.md",
+        "doc/everfeed/deploy/behind/Caddyfile",
+        "man/man1/everfeed.1.gz",
+        "bash-completion/completions/everfeed",
+        "zsh/vendor-completions/_everfeed",
+        "fish/vendor_completions.d/everfeed.fish",
     ] {
-        assert!(
-            root.has(&format!("usr/share/doc/everfeed/{name}")),
-            "{name}"
-        );
+        assert!(root.has(&format!("usr/share/{name}")), "{name}");
     }
     the_book_has_what_it_leads_to(root);
     the_book_has_what_its_commands_name(root);
