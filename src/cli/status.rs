@@ -144,7 +144,7 @@ impl Sheet {
         let head = format!(
             "everfeed {}, started {since}; feeds: {}, held requests: {}",
             tame(&first.version),
-            feeds.len(),
+            first.feeds_total.max(feeds.len()),
             first.waiters
         );
         let xmpp = first.xmpp.as_ref().filter(|xmpp| xmpp.online);

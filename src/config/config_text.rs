@@ -1,7 +1,7 @@
 //! A configuration as it is written: one or several TOML texts, as far as they can be read, with the
 //! environment laid over them, and the place of each key; not what the keys mean.
 
-use super::typed::LISTS;
+use super::keys::LISTS;
 use crate::{secret::masked, setting::RefusedSetting};
 use std::{
     collections::BTreeMap,

@@ -3,6 +3,9 @@
 use super::key_table;
 use std::collections::BTreeSet;
 
+/// Lists of tables directly below the file.
+pub(super) const LISTS: &[&str] = &["credentials", "feed", "group", "site", "webhook"];
+
 /// Keys that once had another name, without indices, and the names that they have now.
 const RENAMED: &[(&str, &str)] = &[
     ("feed.deletions.probe", "permalink_checks"),

@@ -4,7 +4,7 @@
 use super::{
     config_text::ConfigText,
     key_table::give,
-    keys::{self, KeyKind},
+    keys::{self, KeyKind, LISTS},
 };
 use crate::{
     secret::masked,
@@ -383,9 +383,6 @@ fn urls_with_controls(value: &Value, path: String, found: &mut Vec<(String, Stri
         _ => {}
     }
 }
-
-/// Lists of tables directly below the file.
-pub(super) const LISTS: &[&str] = &["credentials", "feed", "group", "site", "webhook"];
 
 /// Puts a table that stands where a list of tables is wanted into a list. True if there is one.
 fn wrap_single(table: &mut Table, name: &str) -> bool {
