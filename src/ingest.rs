@@ -50,7 +50,9 @@ pub use context::Context;
 pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
-pub use poller::{FeedChange, LONE_WAIT, PollAnswer, PollWait, Poller, Urgency, WaitCause};
+pub use poller::{
+    FeedChange, LONE_WAIT, PollAnswer, PollWait, Poller, Troubles, Urgency, WaitCause,
+};
 pub use upstream::Upstream;
 
 #[cfg(test)]

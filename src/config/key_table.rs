@@ -126,7 +126,9 @@ pub fn waiting_for_restart(running: &Config, new: &Config) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{catalog::GroupSettings, hub::WebhookSettings, setting::by_key};
+    use crate::{
+        alerts::AlertSettings, catalog::GroupSettings, hub::WebhookSettings, setting::by_key,
+    };
     use serde_json::Value;
     use std::collections::BTreeMap;
 
@@ -142,7 +144,12 @@ mod tests {
         let mut global = Config::default();
         global.server.tls.acme = Some(Default::default());
         let mut settings = by_key(&global);
-        settings.retain(|key, _| !matches!(key.as_str(), "feed" | "group" | "site" | "webhook"));
+        settings.retain(|key, _| {
+            !matches!(
+                key.as_str(),
+                "alert" | "feed" | "group" | "site" | "webhook"
+            )
+        });
         let group = toml::from_str::<GroupSettings>(GROUP).unwrap();
         let webhook = toml::from_str::<WebhookSettings>(WEBHOOK).unwrap();
         for (list, of_one) in [
@@ -150,6 +157,7 @@ mod tests {
             ("site", by_key(&feeds.site[0])),
             ("group", by_key(&group)),
             ("webhook", by_key(&webhook)),
+            ("alert", by_key(&AlertSettings::default())),
         ] {
             let named = of_one.into_iter();
             settings.extend(named.map(|(key, value)| (format!("{list}.{key}"), value)));

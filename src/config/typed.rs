@@ -300,7 +300,11 @@ impl<'t> ConfigReading<'t> {
             let is_value = keys::kind(&key) != KeyKind::Table;
             match exchange(values, &steps, replacement, is_value) {
                 // A token is not shown, good or not.
-                Some(_) if key.ends_with("_token") || key == "xmpp.secret" => {
+                Some(_)
+                    if ["_token", ".secret", ".password"]
+                        .iter()
+                        .any(|end| key.ends_with(end)) =>
+                {
                     self.refuse(&at, "***", give(&key))
                 }
                 Some(found) => self.refuse(&at, shown(&found), give(&key)),
@@ -365,7 +369,7 @@ fn urls_with_controls(value: &Value, path: String, found: &mut Vec<(String, Stri
 }
 
 /// Lists of tables directly below the file.
-const LISTS: &[&str] = &["feed", "group", "site", "webhook"];
+const LISTS: &[&str] = &["alert", "feed", "group", "site", "webhook"];
 
 /// Puts a table that stands where a list of tables is wanted into a list. True if there is one.
 fn wrap_single(table: &mut Table, name: &str) -> bool {

@@ -30,7 +30,7 @@ use crate::{
         rows::{
             open_table::TableEdit as _,
             tables::{
-                CREATED, FEEDS, IDS, ITEMS, META, POLLS, REGISTRY, SUBSCRIPTION_KEYS,
+                CREATED, EVENTS, FEEDS, IDS, ITEMS, META, POLLS, REGISTRY, SUBSCRIPTION_KEYS,
                 SUBSCRIPTIONS, feed_key, id_key, stamp_key, stamp_value, subscription_key,
                 topic_key,
             },
