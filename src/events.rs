@@ -13,9 +13,9 @@ mod event;
 
 mod journal;
 
-pub use cause::{Cause, FaultOwner, Topic};
-pub use event::{Event, EventKind, FEEDS_NAMED_MAX};
+pub use cause::{Cause, EventTopic, FaultOwner};
+pub use event::{Event, EventKind};
 pub use feed_faults::{FeedTrouble, LASTING_POLLS, Observed, observed_feeds};
-pub use finding::{Finding, NamedFeeds, Severity};
+pub use finding::{AffectedFeeds, FEEDS_NAMED_MAX, Finding, Severity};
 pub use happening::{Happening, Happenings};
 pub use journal::{EVENTS_MAX, Journal, Reported, removed_beyond};

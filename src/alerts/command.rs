@@ -1,7 +1,7 @@
 //! An alert to a command: a program that gets the message as JSON on its standard input. Nothing of
 //! an event is among its arguments, and there is no shell.
 
-use super::message::Message;
+use super::message::AlertMessage;
 use std::{process::Stdio, time::Duration};
 use tokio::{io::AsyncWriteExt as _, process::Command, time::timeout};
 
@@ -21,7 +21,7 @@ impl AlertCommand {
     /// Runs the command with a message. The error is the reason for which it failed. One that takes
     /// too long is killed.
     // Limit: programs that it has started go on.
-    pub(super) async fn send(&self, message: &Message) -> Result<(), String> {
+    pub(super) async fn send(&self, message: &AlertMessage) -> Result<(), String> {
         let (program, arguments) = self.command.split_first().ok_or("there is no command")?;
         let mut child = Command::new(program)
             .args(arguments)

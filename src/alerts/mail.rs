@@ -1,6 +1,6 @@
 //! An alert by mail: one message by SMTP, over a connection of its own.
 
-use super::{message::Message, settings::AlertSettings};
+use super::{message::AlertMessage, settings::AlertSettings};
 use crate::secret::Secret;
 use lettre::{
     AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor,
@@ -43,7 +43,7 @@ impl AlertMail {
     }
 
     /// Sends a message. The error is the reason for which it was not accepted.
-    pub(super) async fn send(&self, message: &Message) -> Result<(), String> {
+    pub(super) async fn send(&self, message: &AlertMessage) -> Result<(), String> {
         let mail = self.mail(message)?;
         let transport = self.transport().map_err(|error| error.to_string())?;
         let sent = transport.send(mail).await;
@@ -75,7 +75,7 @@ impl AlertMail {
         Ok(builder.build())
     }
 
-    fn mail(&self, message: &Message) -> Result<lettre::Message, String> {
+    fn mail(&self, message: &AlertMessage) -> Result<lettre::Message, String> {
         let at = SystemTime::UNIX_EPOCH + Duration::from_micros(message.at.micros());
         let domain = self.from.email.domain();
         let mut mail = lettre::Message::builder()

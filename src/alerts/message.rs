@@ -13,7 +13,7 @@ const SUBJECT_CHARS_MAX: usize = 150;
 
 /// A message to the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct AlertMessage {
     /// Its id: the same for each try.
     pub(super) id: String,
     /// The time at which it was made.
@@ -32,7 +32,7 @@ pub(super) enum MessageContent {
     Digest { events: Vec<Event>, more: u64 },
 }
 
-impl Message {
+impl AlertMessage {
     /// The events in it.
     pub(super) fn events(&self) -> &[Event] {
         match &self.content {

@@ -2,11 +2,11 @@
 //! sent and of the time; not the sending.
 
 use super::{
-    message::{DIGEST_EVENTS_MAX, Message, MessageContent},
+    message::{AlertMessage, DIGEST_EVENTS_MAX, MessageContent},
     quiet_hours::QuietHours,
 };
 use crate::{
-    events::{Cause, Event, Topic},
+    events::{Cause, Event, EventTopic},
     feed::stamp::Stamp,
 };
 use std::collections::{BTreeMap, VecDeque};
@@ -50,7 +50,7 @@ struct ToldCause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AlertStep {
     /// Send this.
-    Send(Box<Message>),
+    Send(Box<AlertMessage>),
     /// Wait for an event, and no longer than until then.
     Wait(Option<Stamp>),
 }
@@ -175,12 +175,12 @@ impl AlertPlan {
         [quiet, full, failed].into_iter().flatten().max()
     }
 
-    fn digest(&self, events: Vec<(Event, bool)>, now: Stamp) -> Message {
+    fn digest(&self, events: Vec<(Event, bool)>, now: Stamp) -> AlertMessage {
         let mut events: Vec<Event> = events.into_iter().map(|(event, _)| event).collect();
         let more = events.len().saturating_sub(DIGEST_EVENTS_MAX);
         // The newest ones are told.
         events.drain(..more);
-        Message {
+        AlertMessage {
             id: format!("digest_{}", now.micros()),
             at: now,
             content: MessageContent::Digest {
@@ -191,7 +191,7 @@ impl AlertPlan {
     }
 
     /// Notes that a message was sent.
-    pub(super) fn sent(&mut self, message: &Message, now: Stamp) {
+    pub(super) fn sent(&mut self, message: &AlertMessage, now: Stamp) {
         self.sent.push_back(now);
         self.not_before = Stamp::ZERO;
         let last = message.events().last().map(|event| event.at);
@@ -236,10 +236,10 @@ impl AlertPlan {
 
 /// True for an event that alerts are for: that an alert fails is told by no alert.
 fn is_sent(event: &Event) -> bool {
-    event.cause.topic != Topic::Alert
+    event.cause.topic != EventTopic::Alert
 }
 
-fn one(event: Event, is_repeated: bool, now: Stamp) -> Message {
+fn one(event: Event, is_repeated: bool, now: Stamp) -> AlertMessage {
     let at = event.at.micros();
     let id = if is_repeated {
         format!("event_{at}_{}", now.micros())
@@ -251,7 +251,7 @@ fn one(event: Event, is_repeated: bool, now: Stamp) -> Message {
     } else {
         MessageContent::One(event)
     };
-    Message {
+    AlertMessage {
         id,
         at: now,
         content,

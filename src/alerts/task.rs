@@ -4,14 +4,14 @@
 use super::{
     command::AlertCommand,
     mail::AlertMail,
-    message::Message,
+    message::AlertMessage,
     plan::{AlertPlan, AlertStep},
     settings::AlertSettings,
     webhook::AlertWebhook,
 };
 use crate::{
     clock::Clock,
-    events::{Cause, Event, FaultOwner, Finding, Topic},
+    events::{Cause, Event, EventTopic, FaultOwner, Finding},
     feed::stamp::Stamp,
     layers::Client,
     locks::lock,
@@ -19,7 +19,10 @@ use crate::{
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::HeaderValue;
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::{
@@ -72,12 +75,14 @@ struct AlertState {
     receiver: String,
     /// The reason for which its messages do not arrive, and since when.
     fault: Arc<Mutex<Option<(String, Stamp)>>>,
+    /// True once a message was sent, or could not be.
+    is_tried: Arc<AtomicBool>,
 }
 
 /// The way of the messages of an alert.
 trait AlertWay: Send + Sync {
     /// Sends a message. The error is the reason for which it did not arrive.
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), String>>;
+    fn send<'a>(&'a self, message: &'a AlertMessage) -> BoxFuture<'a, Result<(), String>>;
 
     /// True where a message may be sent again that did not arrive.
     fn tries_again(&self) -> bool {
@@ -86,19 +91,19 @@ trait AlertWay: Send + Sync {
 }
 
 impl AlertWay for AlertWebhook {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), String>> {
+    fn send<'a>(&'a self, message: &'a AlertMessage) -> BoxFuture<'a, Result<(), String>> {
         AlertWebhook::send(self, message).boxed()
     }
 }
 
 impl AlertWay for AlertMail {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), String>> {
+    fn send<'a>(&'a self, message: &'a AlertMessage) -> BoxFuture<'a, Result<(), String>> {
         AlertMail::send(self, message).boxed()
     }
 }
 
 impl AlertWay for AlertCommand {
-    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), String>> {
+    fn send<'a>(&'a self, message: &'a AlertMessage) -> BoxFuture<'a, Result<(), String>> {
         AlertCommand::send(self, message).boxed()
     }
 
@@ -127,6 +132,7 @@ impl Alerts {
                 number,
                 receiver: settings.receiver(),
                 fault: Arc::default(),
+                is_tried: Arc::default(),
             };
             let task = AlertTask {
                 way,
@@ -149,6 +155,15 @@ impl Alerts {
                 tracing::warn!("An event is lost for {receiver}: {WAITING_MAX} wait");
             }
         }
+    }
+
+    /// The causes of alerts of which nothing is known yet: they have sent nothing since the start.
+    pub fn untried(&self) -> impl Iterator<Item = Cause> {
+        let untried = self
+            .0
+            .iter()
+            .filter(|alert| !alert.state.is_tried.load(Ordering::Relaxed));
+        untried.map(|alert| alert.state.cause())
     }
 
     /// The alerts that fail now.
@@ -184,12 +199,16 @@ fn way(settings: &AlertSettings, parts: &AlertParts) -> Option<Box<dyn AlertWay>
 }
 
 impl AlertState {
+    fn cause(&self) -> Cause {
+        Cause::new(EventTopic::Alert, &self.number.to_string())
+    }
+
     fn finding(&self) -> Option<Finding> {
         let (why, since) = lock(&self.fault).clone()?;
         let Self {
             number, receiver, ..
         } = self;
-        let cause = Cause::new(Topic::Alert, &number.to_string());
+        let cause = self.cause();
         let title = format!("Alerts do not reach {receiver}");
         let finding = Finding::new(cause, FaultOwner::Receiver, since, &title, &why);
         Some(finding.remedy(&format!(
@@ -198,6 +217,7 @@ impl AlertState {
     }
 
     fn note(&self, sent: &Result<(), String>, now: Stamp) {
+        self.is_tried.store(true, Ordering::Relaxed);
         let mut fault = lock(&self.fault);
         let receiver = &self.receiver;
         match sent {
@@ -265,7 +285,7 @@ impl AlertTask {
     }
 
     /// Sends a message, and tries again where that may help.
-    async fn send(&self, message: &Message) -> Result<(), String> {
+    async fn send(&self, message: &AlertMessage) -> Result<(), String> {
         let mut waits = TRIES_AFTER.iter();
         loop {
             let tried = timeout(TRY_MAX, self.way.send(message)).await;
@@ -288,7 +308,7 @@ impl AlertTask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{EventKind, NamedFeeds, Severity};
+    use crate::events::{AffectedFeeds, EventKind, Severity};
     use tokio::time::Instant;
 
     /// A wall clock that goes with the clock of tokio.
@@ -311,7 +331,7 @@ mod tests {
     }
 
     impl AlertWay for Fake {
-        fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), String>> {
+        fn send<'a>(&'a self, message: &'a AlertMessage) -> BoxFuture<'a, Result<(), String>> {
             async move {
                 if self.hangs {
                     std::future::pending::<()>().await;
@@ -333,7 +353,7 @@ mod tests {
         Event {
             at: Stamp::from_micros(BEGIN_US),
             kind: EventKind::Happened,
-            cause: Cause::new(Topic::Feeds, key),
+            cause: Cause::new(EventTopic::Feeds, key),
             severity: Severity::Fault,
             whose: FaultOwner::Upstream,
             owner: String::new(),
@@ -341,7 +361,7 @@ mod tests {
             title: key.into(),
             text: key.into(),
             remedy: String::new(),
-            feeds: NamedFeeds::default(),
+            feeds: AffectedFeeds::default(),
         }
     }
 
@@ -360,6 +380,7 @@ mod tests {
             number: 1,
             receiver: "the test".into(),
             fault: Arc::default(),
+            is_tried: Arc::default(),
         };
         let task = AlertTask {
             way: Box::new(Fake {

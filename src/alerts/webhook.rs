@@ -1,6 +1,6 @@
 //! An alert by webhook: a POST of the message, signed as Standard Webhooks say.
 
-use super::message::Message;
+use super::message::AlertMessage;
 use crate::{
     clock::Clock,
     layers::{Client, Request, Trusted},
@@ -27,7 +27,7 @@ pub(super) struct AlertWebhook {
 
 impl AlertWebhook {
     /// Sends a message. The error is the reason for which it did not arrive.
-    pub(super) async fn send(&self, message: &Message) -> Result<(), String> {
+    pub(super) async fn send(&self, message: &AlertMessage) -> Result<(), String> {
         let request = self.request(message).ok_or("the request cannot be made")?;
         let answer = self.client.send(request).await;
         let answer = answer.map_err(|error| error.to_string())?;
@@ -40,7 +40,7 @@ impl AlertWebhook {
         }
     }
 
-    fn request(&self, message: &Message) -> Option<Request> {
+    fn request(&self, message: &AlertMessage) -> Option<Request> {
         let body = serde_json::to_vec(&message.json(&self.public_url)).ok()?;
         let sent_at = self.clock.now().duration_since(UNIX_EPOCH);
         let sent_at = sent_at.unwrap_or_default().as_secs();

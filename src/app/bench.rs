@@ -4,7 +4,7 @@ use super::{
     doors::Listening,
     insight::Overview,
     reload::Reloader,
-    watch::Watch,
+    watch::FaultWatch,
     wiring::Wiring,
     workplace::{Work, WorkTasks, Workplace},
 };
@@ -63,7 +63,7 @@ impl Bench {
             started_at: self.started_at.clone(),
         };
         let tls = &wiring.config.server.tls;
-        let watch = Watch {
+        let watch = FaultWatch {
             log: events,
             clock: wiring.clock.clone(),
             catalog: wiring.gate.catalog.clone(),

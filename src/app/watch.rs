@@ -8,7 +8,9 @@ use crate::{
     alerts::{AlertParts, AlertSettings, Alerts},
     catalog::Catalog,
     clock::Clock,
-    events::{EVENTS_MAX, Event, Happenings, Journal, Observed, Reported, observed_feeds},
+    events::{
+        EVENTS_MAX, Event, EventTopic, Happenings, Journal, Observed, Reported, observed_feeds,
+    },
     feed::stamp::Stamp,
     hub::Hub,
     ingest::Poller,
@@ -32,7 +34,7 @@ const MACHINE_EVERY: Duration = Duration::from_secs(30);
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 
 /// The parts that are watched, and those that are told.
-pub(super) struct Watch {
+pub(super) struct FaultWatch {
     pub(super) log: EventLog,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) catalog: Catalog,
@@ -52,8 +54,12 @@ pub(super) struct Watch {
     pub(super) alert_parts: AlertParts,
 }
 
+/// Time from a start until it is known if sites and the server of XMPP can be reached.
+const UNKNOWN_AFTER_START: Duration = Duration::from_secs(90);
+
 /// The memory of the watch.
 struct Watching {
+    started: Instant,
     journal: Journal,
     alerts: Alerts,
     /// Findings about feeds, and the number of changes of the feeds that they are from.
@@ -64,7 +70,7 @@ struct Watching {
     restores: BTreeSet<String>,
 }
 
-impl Watch {
+impl FaultWatch {
     /// Watches until `stop`.
     pub(super) async fn run(self, stop: CancellationToken) {
         let Some(known) = self.known(&stop).await else {
@@ -78,6 +84,7 @@ impl Watch {
         };
         let alerts = Alerts::start(&self.alerts, &self.alert_parts, &open, spawn, &stop);
         let mut watching = Watching {
+            started: Instant::now(),
             journal,
             alerts,
             of_feeds: Default::default(),
@@ -157,6 +164,13 @@ impl Watch {
         self.look_at_feeds(&mut watching.of_feeds);
         let mut observed = watching.of_feeds.0.clone();
         observed.findings.extend(self.findings(watching, now));
+        observed.absorbed.extend(watching.alerts.untried());
+        if watching.started.elapsed() < UNKNOWN_AFTER_START {
+            let open = watching.journal.open().map(|event| &event.cause);
+            let unknown =
+                open.filter(|cause| matches!(cause.topic, EventTopic::Site | EventTopic::Xmpp));
+            observed.absorbed.extend(unknown.cloned());
+        }
         let Reported {
             events: new,
             revised,

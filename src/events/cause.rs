@@ -9,14 +9,14 @@ const KEY_CHARS_MAX: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cause {
     /// The part of everfeed that it concerns.
-    pub topic: Topic,
+    pub topic: EventTopic,
     /// Key of the cause within its topic, such as the name of a host.
     pub key: String,
 }
 
 impl Cause {
     /// A cause with this key, which is cut where it is too long.
-    pub fn new(topic: Topic, key: &str) -> Self {
+    pub fn new(topic: EventTopic, key: &str) -> Self {
         Self {
             topic,
             key: crate::one_line::one_line(key, KEY_CHARS_MAX),
@@ -26,7 +26,7 @@ impl Cause {
 
 /// Part of everfeed that an event concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Topic {
+pub enum EventTopic {
     /// Feeds whose polls fail.
     Feeds,
     /// Most hosts at once.
@@ -61,7 +61,7 @@ pub enum Topic {
     Others,
 }
 
-impl Topic {
+impl EventTopic {
     /// Its name for programs.
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,10 +1,7 @@
 //! An event: a finding that has lasted, its end, or what happened once; and its words.
 
-use super::{Cause, FaultOwner, Finding, NamedFeeds, Severity};
+use super::{AffectedFeeds, Cause, FaultOwner, Finding, Severity};
 use crate::feed::stamp::Stamp;
-
-/// Feeds that an event names at most; the others are counted.
-pub const FEEDS_NAMED_MAX: usize = 10;
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +27,7 @@ pub struct Event {
     /// What to do; empty where nothing can be done.
     pub remedy: String,
     /// The feeds that it concerns.
-    pub feeds: NamedFeeds,
+    pub feeds: AffectedFeeds,
 }
 
 /// Kind of an event.

@@ -1,6 +1,6 @@
 //! The findings of feeds: which faults have lasted, and which of them are one cause.
 
-use super::{Cause, FaultOwner, Finding, NamedFeeds, Topic};
+use super::{AffectedFeeds, Cause, EventTopic, FaultOwner, Finding};
 use crate::feed::{
     schedule::{FaultKind, FaultNote, NoAnswerCause},
     stamp::Stamp,
@@ -41,7 +41,7 @@ pub struct Observed {
 struct FaultyFeeds<'a> {
     /// Their host; empty for a fault that has nothing to do with it.
     host: &'a str,
-    feeds: NamedFeeds,
+    feeds: AffectedFeeds,
     /// The fault that has lasted longest.
     first: &'a FaultNote,
 }
@@ -69,10 +69,10 @@ pub fn observed_feeds<'a>(
         } else {
             &trouble.host
         };
-        let cause = Cause::new(Topic::Feeds, &format!("{host} {class}"));
+        let cause = Cause::new(EventTopic::Feeds, &format!("{host} {class}"));
         let faulty = causes.entry(cause).or_insert_with(|| FaultyFeeds {
             host,
-            feeds: NamedFeeds::default(),
+            feeds: AffectedFeeds::default(),
             first: fault,
         });
         faulty.feeds.add(&trouble.feed);
@@ -143,12 +143,12 @@ impl FaultyFeeds<'_> {
 
 /// The finding of a feed that has moved.
 fn moved(trouble: &FeedTrouble, to: &str, since: Stamp) -> Finding {
-    let cause = Cause::new(Topic::Moved, &format!("{} {to}", trouble.feed));
+    let cause = Cause::new(EventTopic::Moved, &format!("{} {to}", trouble.feed));
     let title = format!("`{}` has moved", trouble.feed);
     let text = format!("the publisher says that the feed is at {to} now");
     let finding = Finding::new(cause, FaultOwner::Nobody, since, &title, &text);
     Finding {
-        feeds: NamedFeeds::one(&trouble.feed),
+        feeds: AffectedFeeds::one(&trouble.feed),
         ..finding
             .remedy("give that address as `url` of the feed; everfeed asks there by itself once the publisher has said so for 7 days")
             .notice()
@@ -195,7 +195,7 @@ fn network(
         .iter()
         .filter(|(_, faulty)| faulty.are_silent())
         .collect();
-    let mut feeds = NamedFeeds::default();
+    let mut feeds = AffectedFeeds::default();
     for (_, faulty) in &silent {
         let unnamed = faulty.feeds.total as usize - faulty.feeds.names.len();
         faulty.feeds.names.iter().for_each(|name| feeds.add(name));
@@ -215,7 +215,7 @@ fn network(
         silent.len(),
         first.kind
     );
-    let cause = Cause::new(Topic::Network, "");
+    let cause = Cause::new(EventTopic::Network, "");
     let finding = Finding::new(cause, FaultOwner::Network, first.since, &title, &text);
     let finding = finding.remedy(
         "check the network and the name servers of this machine: that so many hosts fail at once is hardly theirs",

@@ -1,8 +1,10 @@
 //! A finding: something that is wrong now, whose fault it is, since when, and what to do.
 
-use super::{Cause, FEEDS_NAMED_MAX, FaultOwner};
+use super::{Cause, FaultOwner};
 use crate::{feed::stamp::Stamp, one_line::one_line};
 
+/// Feeds that an event names at most; the others are counted.
+pub const FEEDS_NAMED_MAX: usize = 10;
 /// Characters of a title at most.
 const TITLE_CHARS_MAX: usize = 160;
 /// Characters of a text at most.
@@ -30,7 +32,7 @@ pub struct Finding {
     /// What to do.
     pub remedy: String,
     /// The feeds that it concerns.
-    pub feeds: NamedFeeds,
+    pub feeds: AffectedFeeds,
 }
 
 /// Weight of a finding.
@@ -44,14 +46,14 @@ pub enum Severity {
 
 /// Feeds of which the first are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamedFeeds {
+pub struct AffectedFeeds {
     /// Names of the first.
     pub names: Vec<String>,
     /// The number of all.
     pub total: u32,
 }
 
-impl NamedFeeds {
+impl AffectedFeeds {
     /// One feed.
     pub fn one(name: &str) -> Self {
         let mut feeds = Self::default();
@@ -90,7 +92,7 @@ impl Finding {
             title: one_line(title, TITLE_CHARS_MAX),
             text: one_line(text, TEXT_CHARS_MAX),
             remedy: String::new(),
-            feeds: NamedFeeds::default(),
+            feeds: AffectedFeeds::default(),
         }
     }
 

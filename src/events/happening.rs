@@ -1,7 +1,7 @@
 //! What happens once in a window of a feed, on its way to the operator: a bounded inbox between the
 //! polls and the journal.
 
-use super::{Cause, FaultOwner, Finding, NamedFeeds, Topic};
+use super::{AffectedFeeds, Cause, EventTopic, FaultOwner, Finding};
 use crate::{
     feed::{absence::WindowEvent, stamp::Stamp},
     locks::lock,
@@ -58,37 +58,37 @@ impl Happening {
     pub(super) fn finding(&self) -> Option<Finding> {
         let (topic, words, text, remedy) = match self.event {
             WindowEvent::Gap => (
-                Topic::Gap,
+                EventTopic::Gap,
                 "may lack items",
                 "nothing of the last document is in the new one; items between the two may be missing",
                 "poll the feed more often (`poll.max_secs` of the feed) if its posts leave it faster than it is polled",
             ),
             WindowEvent::Reformatted => (
-                Topic::MassEdit,
+                EventTopic::MassEdit,
                 "was edited as a whole",
                 "most of its posts were edited at once, and none of them says so by its date",
                 "nothing, if the blog was rebuilt; its subscribers are sent each edit",
             ),
             WindowEvent::Quarantined => (
-                Topic::Quarantine,
+                EventTopic::Quarantine,
                 "lacks too much at once",
                 "too many of its posts are missing at once; none counts as deleted until they are back, or for a week",
                 "look at the feed: is it broken, or cut short? If the posts were deleted, nothing has to be done",
             ),
             WindowEvent::QuarantineEnded => (
-                Topic::Quarantine,
+                EventTopic::Quarantine,
                 "lacked too much for a week",
                 "the posts stayed missing for a week and no page told why; its window begins again, and nothing was deleted",
                 "`everfeed explain FEED` tells what is known of it",
             ),
             WindowEvent::QuarantineDecided => (
-                Topic::Quarantine,
+                EventTopic::Quarantine,
                 "lacks posts whose pages have decided",
                 "the pages of the posts that were missing at once have decided on each of them",
                 "",
             ),
             WindowEvent::DailyLimit => (
-                Topic::Quarantine,
+                EventTopic::Quarantine,
                 "loses more posts than is believed in a day",
                 "more of its posts seem to be deleted than is believed in a day; the rest waits",
                 "look at the feed: is it broken? If the posts were deleted, nothing has to be done",
@@ -102,7 +102,7 @@ impl Happening {
         let title = format!("`{}` {words}", self.feed);
         let finding = Finding::new(cause, FaultOwner::Nobody, self.at, &title, text);
         Some(Finding {
-            feeds: NamedFeeds::one(&self.feed),
+            feeds: AffectedFeeds::one(&self.feed),
             ..finding.remedy(remedy).notice()
         })
     }

@@ -1,7 +1,9 @@
 //! The journal: from the findings of each look, the events that they are. It remembers which causes
 //! are open, and how often each has begun lately.
 
-use super::{Cause, Event, EventKind, FaultOwner, Finding, Happening, Observed, Severity, Topic};
+use super::{
+    Cause, Event, EventKind, EventTopic, FaultOwner, Finding, Happening, Observed, Severity,
+};
 use crate::feed::stamp::Stamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -97,7 +99,7 @@ impl Journal {
         let is_here = |cause: &Cause| here.contains_key(cause) || observed.absorbed.contains(cause);
         let mut ended = Vec::new();
         for (cause, open) in &mut self.open {
-            if is_here(cause) || cause.topic == Topic::Others {
+            if is_here(cause) || cause.topic == EventTopic::Others {
                 open.away_since = None;
                 continue;
             }
@@ -168,7 +170,7 @@ impl Journal {
 
     /// Reports that there are more causes than are told one by one, or that there are not any more.
     fn count_others(&mut self, untold: u32, now: Stamp) -> Option<Event> {
-        let cause = Cause::new(Topic::Others, "");
+        let cause = Cause::new(EventTopic::Others, "");
         match (untold, self.open.contains_key(&cause)) {
             (1.., false) => {
                 let title = format!("{untold} more causes");
@@ -260,7 +262,7 @@ mod tests {
     const AT: Stamp = Stamp::from_secs(1_000_000);
 
     fn finding(key: &str) -> Finding {
-        let cause = Cause::new(Topic::Feeds, key);
+        let cause = Cause::new(EventTopic::Feeds, key);
         Finding::new(cause, FaultOwner::Upstream, AT, key, "500").remedy("wait")
     }
 
@@ -367,7 +369,9 @@ mod tests {
         let mut journal = Journal::default();
         let first = journal.observe(&seen(&["a"]), AT).events;
         assert_eq!(first.len(), 1);
-        let absorbed = ["a", "b"].map(|key| Cause::new(Topic::Feeds, key)).into();
+        let absorbed = ["a", "b"]
+            .map(|key| Cause::new(EventTopic::Feeds, key))
+            .into();
         let look = Observed {
             findings: vec![finding("network")],
             absorbed,
@@ -401,8 +405,9 @@ mod tests {
 
     #[test]
     fn the_oldest_events_go_and_the_last_one_of_an_open_cause_stays() {
-        let event =
-            |secs: u64, key: &str, kind| (AT.plus_secs(secs), Cause::new(Topic::Feeds, key), kind);
+        let event = |secs: u64, key: &str, kind| {
+            (AT.plus_secs(secs), Cause::new(EventTopic::Feeds, key), kind)
+        };
         let all = [
             event(0, "open", EventKind::Began),
             event(1, "a", EventKind::Began),

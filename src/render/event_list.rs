@@ -171,7 +171,7 @@ fn html(event: &Event) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{Cause, EventKind, FaultOwner, NamedFeeds, Topic};
+    use crate::events::{AffectedFeeds, Cause, EventKind, EventTopic, FaultOwner};
     use everfeed_adapters::{Hints, parse};
 
     const AT: Stamp = Stamp::from_secs(1_700_000_000);
@@ -180,7 +180,7 @@ mod tests {
         Event {
             at: AT,
             kind,
-            cause: Cause::new(Topic::Feeds, text),
+            cause: Cause::new(EventTopic::Feeds, text),
             severity: Severity::Fault,
             whose: FaultOwner::Upstream,
             owner: "the publisher's".into(),
@@ -188,7 +188,7 @@ mod tests {
             title: text.into(),
             text: text.into(),
             remedy: text.into(),
-            feeds: NamedFeeds::one(text),
+            feeds: AffectedFeeds::one(text),
         }
     }
 
@@ -208,7 +208,7 @@ mod tests {
     fn a_feed_reads_back_with_whose_fault_since_when_and_what_to_do() {
         let events = [event("500", EventKind::Began), event(ODD, EventKind::Ended)];
         let atom = list(&events).atom();
-        let feed = parse(atom.as_bytes(), &Hints::default());
+        let feed = parse(atom.as_bytes(), &Hints::default()).unwrap();
         assert_eq!(feed.entries.len(), 2, "{atom}");
         for words in [
             "What is wrong:&lt;/b&gt; 500",
@@ -228,7 +228,7 @@ mod tests {
             let read: Value = serde_json::from_str(&json).unwrap();
             assert_eq!(read["items"].as_array().unwrap().len(), events.len());
             let atom = list(&events).atom();
-            let feed = parse(atom.as_bytes(), &Hints::default());
+            let feed = parse(atom.as_bytes(), &Hints::default()).unwrap();
             assert_eq!(feed.entries.len(), events.len(), "{atom}");
         }
     }

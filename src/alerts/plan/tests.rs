@@ -1,7 +1,7 @@
 //! The plan of an alert against a clock that the tests set.
 
 use super::*;
-use crate::events::{EventKind, FaultOwner, NamedFeeds, Severity};
+use crate::events::{AffectedFeeds, EventKind, FaultOwner, Severity};
 
 /// 2026-11-28T00:00:00Z.
 const MIDNIGHT: Stamp = Stamp::from_secs(1_795_824_000);
@@ -9,10 +9,10 @@ const NOON: Stamp = Stamp::from_secs(1_795_824_000 + 12 * 3600);
 const AGAIN: u64 = 4 * 3600;
 
 fn event(key: &str, kind: EventKind, at: Stamp) -> Event {
-    of_topic(Topic::Feeds, key, kind, at)
+    of_topic(EventTopic::Feeds, key, kind, at)
 }
 
-fn of_topic(topic: Topic, key: &str, kind: EventKind, at: Stamp) -> Event {
+fn of_topic(topic: EventTopic, key: &str, kind: EventKind, at: Stamp) -> Event {
     Event {
         at,
         kind,
@@ -24,7 +24,7 @@ fn of_topic(topic: Topic, key: &str, kind: EventKind, at: Stamp) -> Event {
         title: key.into(),
         text: "500".into(),
         remedy: String::new(),
-        feeds: NamedFeeds::default(),
+        feeds: AffectedFeeds::default(),
     }
 }
 
@@ -192,7 +192,7 @@ fn a_message_that_could_not_be_sent_is_sent_later_with_what_came_since() {
 #[test]
 fn that_an_alert_fails_is_told_by_no_alert() {
     let mut plan = AlertPlan::new(None, AGAIN, []);
-    plan.take_in(of_topic(Topic::Alert, "1", EventKind::Began, NOON));
+    plan.take_in(of_topic(EventTopic::Alert, "1", EventKind::Began, NOON));
     assert_eq!(plan.next(NOON), AlertStep::Wait(None));
 }
 

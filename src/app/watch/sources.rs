@@ -1,10 +1,10 @@
 //! What the watch looks at beside feeds: subscribers, reloads, sites, the store, its disk, the
 //! certificate, XMPP and the alerts themselves. Each is a finding while it lasts.
 
-use super::{Watch, Watching};
+use super::{FaultWatch, Watching};
 use crate::{
     edge::tls::certificate_end,
-    events::{Cause, Event, FaultOwner, Finding, NamedFeeds, Topic},
+    events::{AffectedFeeds, Cause, Event, EventTopic, FaultOwner, Finding},
     feed::{
         schedule::{FaultKind, FaultNote},
         stamp::Stamp,
@@ -71,15 +71,15 @@ fn disk(folder: &Path) -> Option<(u64, u64)> {
 pub(super) fn restores(events: &[Event]) -> BTreeSet<String> {
     let restores = events
         .iter()
-        .filter(|event| event.cause.topic == Topic::Restore);
+        .filter(|event| event.cause.topic == EventTopic::Restore);
     restores.map(|event| event.cause.key.clone()).collect()
 }
 
-impl Watch {
+impl FaultWatch {
     /// The restore of the store, if there was one lately.
     pub(super) fn restore(&self, now: Stamp) -> Option<Finding> {
         let words = self.log.store.restored()?;
-        let cause = Cause::new(Topic::Restore, &words);
+        let cause = Cause::new(EventTopic::Restore, &words);
         let title = "The store was restored from a copy";
         let finding = Finding::new(cause, FaultOwner::Nobody, now, title, &words);
         Some(
@@ -103,7 +103,7 @@ impl Watch {
         } = watching.machine.clone();
         let end = certificate_end.or_else(|| self.certificate.as_ref()?.state().expires_at);
         findings.extend(end.and_then(|end| certificate(end, now)));
-        let is_low = watching.journal.is_open(&Cause::new(Topic::Disk, ""));
+        let is_low = watching.journal.is_open(&Cause::new(EventTopic::Disk, ""));
         findings.extend(disk.and_then(|(free, all)| low_disk(free, all, is_low, now)));
         findings.extend(watching.alerts.findings());
         findings
@@ -112,7 +112,7 @@ impl Watch {
     /// Subscribers that take no pushes, by the host of their callbacks.
     fn subscribers(&self, now: Stamp) -> Vec<Finding> {
         let catalog = self.catalog.snapshot();
-        let mut hosts: BTreeMap<String, (Stamp, String, NamedFeeds)> = BTreeMap::new();
+        let mut hosts: BTreeMap<String, (Stamp, String, AffectedFeeds)> = BTreeMap::new();
         for (feed, failing) in self.hub.failing(SUBSCRIBERS_MAX) {
             let Some(feed) = catalog.feed_no(feed) else {
                 continue;
@@ -122,7 +122,7 @@ impl Watch {
             for one in failing.into_iter().filter(|one| is_dead(one.since)) {
                 let host = hosts.entry(one.host.clone());
                 let (since, why, feeds) =
-                    host.or_insert_with(|| (one.since, one.why.clone(), NamedFeeds::default()));
+                    host.or_insert_with(|| (one.since, one.why.clone(), AffectedFeeds::default()));
                 if one.since < *since {
                     (*since, *why) = (one.since, one.why);
                 }
@@ -131,8 +131,8 @@ impl Watch {
                 }
             }
         }
-        let finding = |(host, (since, why, feeds)): (String, (Stamp, String, NamedFeeds))| {
-            let cause = Cause::new(Topic::Subscribers, &host);
+        let finding = |(host, (since, why, feeds)): (String, (Stamp, String, AffectedFeeds))| {
+            let cause = Cause::new(EventTopic::Subscribers, &host);
             let title = format!("Subscribers at {host} take no pushes");
             let finding = Finding::new(cause, FaultOwner::Subscriber, since, &title, &why);
             let remedy = format!(
@@ -140,7 +140,7 @@ impl Watch {
             );
             Finding {
                 feeds,
-                ..finding.remedy(&remedy)
+                ..finding.remedy(&remedy).notice()
             }
         };
         hosts.into_iter().map(finding).collect()
@@ -149,7 +149,7 @@ impl Watch {
     /// Sites whose feeds cannot be looked for.
     fn sites(&self, now: Stamp) -> Vec<Finding> {
         let finding = |(origin, FaultNote { kind, since }): (String, FaultNote)| {
-            let cause = Cause::new(Topic::Site, &origin);
+            let cause = Cause::new(EventTopic::Site, &origin);
             let title = format!("The feeds of {origin} cannot be looked for");
             let text = kind.to_string();
             let finding = Finding::new(cause, kind.whose().into(), since, &title, &text);
@@ -167,7 +167,7 @@ impl Watch {
     fn reload(&self, now: Stamp) -> Option<Finding> {
         let reload = self.reloader.status().reload?;
         let why = reload.error?;
-        let cause = Cause::new(Topic::Reload, "");
+        let cause = Cause::new(EventTopic::Reload, "");
         let title = "A reload was refused";
         let finding = Finding::new(cause, FaultOwner::Configuration, now, title, &why);
         Some(finding.remedy(
@@ -183,7 +183,7 @@ impl Watch {
             return None;
         }
         let (cause, title) = (
-            Cause::new(Topic::Store, ""),
+            Cause::new(EventTopic::Store, ""),
             "Nothing can be stored, and nothing is polled",
         );
         let finding = Finding::new(
@@ -206,7 +206,7 @@ impl Watch {
         if state.is_online || now.secs_since(state.since) < XMPP_SECS {
             return None;
         }
-        let cause = Cause::new(Topic::Xmpp, component.jid());
+        let cause = Cause::new(EventTopic::Xmpp, component.jid());
         let title = format!("{} is not connected to its server of XMPP", component.jid());
         let why = state
             .fault
@@ -219,7 +219,7 @@ impl Watch {
     fn order(&self, now: Stamp) -> Option<Finding> {
         let state = self.certificate.as_ref()?.state();
         let fault = state.fault.filter(|_| state.failures >= ORDERS_FAILED)?;
-        let cause = Cause::new(Topic::Certificate, "order");
+        let cause = Cause::new(EventTopic::Certificate, "order");
         let title = format!("{} gives no certificate", state.authority);
         let finding = Finding::new(cause, FaultOwner::Service, now, &title, &fault.to_string());
         Some(finding.remedy("`everfeed status` tells the next try; check the names, and that the authority reaches them"))
@@ -237,7 +237,7 @@ fn certificate(end: u64, now: Stamp) -> Option<Finding> {
     } else {
         "is about to end"
     };
-    let cause = Cause::new(Topic::Certificate, "end");
+    let cause = Cause::new(EventTopic::Certificate, "end");
     let title = format!("The certificate of HTTPS {words}");
     let text = format!("its end is {shown}");
     let finding = Finding::new(cause, FaultOwner::Configuration, now, &title, &text);
@@ -254,7 +254,7 @@ fn low_disk(free: u64, all: u64, is_low: bool, now: Stamp) -> Option<Finding> {
     if free >= enough {
         return None;
     }
-    let cause = Cause::new(Topic::Disk, "");
+    let cause = Cause::new(EventTopic::Disk, "");
     let title = "The disk of the store is about to be full";
     let text = format!("{} MiB of {} MiB are free", free >> 20, all >> 20);
     let finding = Finding::new(cause, FaultOwner::Machine, now, title, &text);

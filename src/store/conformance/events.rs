@@ -2,7 +2,9 @@
 
 use super::rig::Rig;
 use crate::{
-    events::{Cause, EVENTS_MAX, Event, EventKind, FaultOwner, NamedFeeds, Severity, Topic},
+    events::{
+        AffectedFeeds, Cause, EVENTS_MAX, Event, EventKind, EventTopic, FaultOwner, Severity,
+    },
     feed::stamp::Stamp,
 };
 
@@ -16,7 +18,7 @@ pub(in crate::store) fn event(secs: u64, key: &str, kind: EventKind) -> Event {
     Event {
         at: Stamp::from_secs(secs),
         kind,
-        cause: Cause::new(Topic::Feeds, key),
+        cause: Cause::new(EventTopic::Feeds, key),
         severity: Severity::Fault,
         whose: FaultOwner::Upstream,
         owner: "the publisher's".into(),
@@ -24,7 +26,7 @@ pub(in crate::store) fn event(secs: u64, key: &str, kind: EventKind) -> Event {
         title: "`blog` fails".into(),
         text: "500 <b>ö</b>".into(),
         remedy: "wait".into(),
-        feeds: NamedFeeds::one("blog"),
+        feeds: AffectedFeeds::one("blog"),
     }
 }
 

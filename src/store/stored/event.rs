@@ -4,7 +4,7 @@ use super::{
     StoredKind,
     table::{stored_enums, stored_structs},
 };
-use crate::events::{Cause, Event, EventKind, FaultOwner, NamedFeeds, Severity, Topic};
+use crate::events::{AffectedFeeds, Cause, Event, EventKind, EventTopic, FaultOwner, Severity};
 
 impl StoredKind for Event {
     const NAME: &'static str = "event";
@@ -13,7 +13,7 @@ impl StoredKind for Event {
 stored_structs! {
     Event { at, kind, cause, severity, whose, owner, since, title, text, remedy, feeds }
     Cause { topic, key }
-    NamedFeeds { names, total }
+    AffectedFeeds { names, total }
 }
 
 stored_enums! {
@@ -22,7 +22,7 @@ stored_enums! {
     FaultOwner {
         0 Upstream, 1 Network, 2 Configuration, 3 Ours, 4 Machine, 5 Subscriber, 6 Receiver, 7 Service, 8 Nobody,
     }
-    Topic {
+    EventTopic {
         0 Feeds, 1 Network, 2 Moved, 3 Gap, 4 MassEdit, 5 Quarantine, 6 Subscribers, 7 Reload, 8 Certificate, 9 Disk, 10 Store,
         11 Restore, 12 Site, 13 Xmpp, 14 Alert, 15 Others,
     }

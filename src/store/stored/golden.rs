@@ -13,7 +13,7 @@ use crate::{
         AccessToken, NewAccessToken, NewUser, PrincipalId, TokenNo, TokenUse, User, UserNo,
         password::LoginHash,
     },
-    events::{Cause, Event, EventKind, FaultOwner, NamedFeeds, Severity, Topic},
+    events::{AffectedFeeds, Cause, Event, EventKind, EventTopic, FaultOwner, Severity},
     feed::{
         absence::{
             AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, DoubtReason,
@@ -1164,7 +1164,7 @@ fn samples() -> Vec<Sample> {
             Event {
                 at: AT,
                 kind: EventKind::Began,
-                cause: Cause::new(Topic::Feeds, "example.org down"),
+                cause: Cause::new(EventTopic::Feeds, "example.org down"),
                 severity: Severity::Fault,
                 whose: FaultOwner::Upstream,
                 owner: "the publisher's".into(),
@@ -1172,7 +1172,7 @@ fn samples() -> Vec<Sample> {
                 title: "12 feeds at example.org fail".into(),
                 text: "the publisher answered 500 Internal Server Error".into(),
                 remedy: "nothing".into(),
-                feeds: NamedFeeds {
+                feeds: AffectedFeeds {
                     names: vec!["a".into(), "b".into()],
                     total: 12,
                 },

@@ -289,6 +289,9 @@ async fn a_database_of_before_there_were_rows_answers_the_same() {
     execute(&database, include_str!("../../postgres/tests/schema_4.sql"));
     for _ in 0..2 {
         let store = postgres_server::open(&database, clock()).unwrap();
+        // There were none before.
+        let event = event(5, "h down", EventKind::Began);
+        store.keep_events(vec![event]).await.unwrap();
         assert_eq!(answers(&store).await, expected);
         assert_eq!(subscriptions(&store).await, subscribers);
         store.close().await.unwrap();
