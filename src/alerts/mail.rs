@@ -14,7 +14,10 @@ use lettre::{
         extension::ClientId,
     },
 };
-use std::time::{Duration, SystemTime};
+use std::{
+    net::IpAddr,
+    time::{Duration, SystemTime},
+};
 use url::Url;
 
 /// Seconds for each step of a conversation with the mail server.
@@ -53,11 +56,11 @@ impl AlertMail {
     fn transport(
         &self,
     ) -> Result<AsyncSmtpTransport<Tokio1Executor>, lettre::transport::smtp::Error> {
-        let host = self.server.host_str().unwrap_or_default();
+        let host = host(&self.server);
         let is_tls = self.server.scheme() == "smtps";
         let (tls, usual_port) = if is_tls {
             (Tls::Wrapper(TlsParameters::new(host.to_owned())?), 465)
-        } else if is_near(&self.server) {
+        } else if is_near(host) {
             (Tls::None, 25)
         } else {
             // A password, and what is wrong here, go over no open line.
@@ -98,14 +101,20 @@ impl AlertMail {
     }
 }
 
-/// True for a mail server on this machine.
-fn is_near(server: &Url) -> bool {
-    match server.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(v4)) => v4.is_loopback(),
-        Some(url::Host::Ipv6(v6)) => v6.is_loopback(),
-        None => false,
-    }
+/// The host of a mail server, without the brackets of an address.
+fn host(server: &Url) -> &str {
+    let host = server.host_str().unwrap_or_default();
+    let address = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    address.unwrap_or(host)
+}
+
+/// True for a mail server on this machine. The library of URLs takes the host of `smtp` for a name,
+/// whatever it is.
+fn is_near(host: &str) -> bool {
+    let address = host.parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// An error with the causes behind it, of which the library shows the first alone.
@@ -120,4 +129,73 @@ fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
         cause = behind.source();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        alerts::message::MessageContent,
+        events::{AffectedFeeds, Cause, Event, EventKind, EventTopic, FaultOwner, Severity},
+        feed::stamp::Stamp,
+    };
+
+    fn mail(smtp: &str) -> AlertMail {
+        let settings = AlertSettings {
+            to: vec!["Me <me@example.org>".into(), "you@example.org".into()],
+            from: Some("everfeed@example.org".into()),
+            smtp: Some(Url::parse(smtp).unwrap()),
+            ..AlertSettings::default()
+        };
+        AlertMail::of(&settings, "https://feeds.example/").unwrap()
+    }
+
+    #[test]
+    fn a_server_on_this_machine_needs_no_tls_and_any_other_does() {
+        let check = |smtp: &str, near: bool, expect: &str| {
+            let mail = mail(smtp);
+            let host = host(&mail.server);
+            assert_eq!((is_near(host), host), (near, expect), "{smtp}");
+        };
+        check("smtp://localhost", true, "localhost");
+        check("smtp://127.0.0.1:2525", true, "127.0.0.1");
+        check("smtp://[::1]:25", true, "::1");
+        check("smtp://mail.example.org:587", false, "mail.example.org");
+        check("smtp://10.0.0.1", false, "10.0.0.1");
+        check("smtps://mail.example.org", false, "mail.example.org");
+    }
+
+    #[test]
+    fn no_text_of_others_becomes_a_header_of_its_own() {
+        let odd = "x\r\nBcc: evil@example.org\r\n\r\n<b>\u{202e}".to_owned() + &"y".repeat(5000);
+        let at = Stamp::from_secs(1_795_824_000);
+        let event = Event {
+            at,
+            kind: EventKind::Began,
+            cause: Cause::new(EventTopic::Feeds, &odd),
+            severity: Severity::Fault,
+            whose: FaultOwner::Upstream,
+            owner: "the publisher's".into(),
+            since: at,
+            title: odd.clone(),
+            text: odd,
+            remedy: "wait".into(),
+            feeds: AffectedFeeds::default(),
+        };
+        let message = AlertMessage {
+            id: "event_1".into(),
+            at,
+            content: MessageContent::One(event),
+        };
+        let made = mail("smtp://localhost").mail(&message).unwrap();
+        let text = String::from_utf8(made.formatted()).unwrap();
+        let (head, _) = text.split_once("\r\n\r\n").unwrap();
+        assert!(!head.contains("\r\nBcc:"), "{head}");
+        assert!(head.contains("Auto-Submitted: auto-generated"), "{head}");
+        assert!(
+            head.contains("Message-ID: <event_1.everfeed@example.org>"),
+            "{head}"
+        );
+        assert!(head.lines().all(|line| line.len() < 1000), "{head}");
+    }
 }

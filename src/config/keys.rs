@@ -158,7 +158,7 @@ mod tests {
             "leave it out; `store` may have cache_bytes, key_file, path, url, wake",
         );
         assert!(
-            advice("zzz").starts_with("leave it out; the file may have feed, group, hub"),
+            advice("zzz").starts_with("leave it out; the file may have alert, feed, group, hub"),
             "{}",
             advice("zzz")
         );

@@ -133,7 +133,7 @@ impl FaultOwner {
             Self::Ours => "everfeed's, not the publisher's",
             Self::Machine => "this machine's",
             Self::Subscriber => "the subscriber's",
-            Self::Receiver => "the receiver's of the alert, or of a server on the way",
+            Self::Receiver => "the receiver's, or a server's on the way to it",
             Self::Service => "another server's",
             Self::Nobody => "nobody's",
         }

@@ -6,7 +6,7 @@ impl FaultKind {
     // Decides: What can an operator do about a fault of a feed?
     /// What to do. It names no feed: several may have the fault.
     pub fn remedy(&self) -> &'static str {
-        const WAIT: &str = "nothing here: everfeed goes on asking. If it lasts, tell the publisher";
+        const WAIT: &str = "nothing yet: everfeed keeps asking. If it lasts, tell the publisher";
         match self {
             Self::Refused { status: 401, .. } => {
                 "give the credentials that the publisher wants in the `url` of the feed"
@@ -53,9 +53,9 @@ impl FaultKind {
             Self::NoAnswer {
                 whose: Whose::Network,
                 ..
-            } => "check the network and the name servers of this machine; everfeed goes on asking",
+            } => "check the network and the name servers of this machine; everfeed keeps asking",
             Self::NoAnswer { .. } => {
-                "open the `url` of the feed from this machine, for instance with curl. everfeed goes on asking; if it lasts, tell the publisher"
+                "open the `url` of the feed from this machine, for instance with curl. everfeed keeps asking; if it lasts, tell the publisher"
             }
             Self::NotAFeed { .. } | Self::DifferentFeed { .. } => {
                 "open the `url` of the feed in a browser. If the feed is elsewhere now, give that address; else tell the publisher"
