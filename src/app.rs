@@ -65,6 +65,10 @@ mod beside_store;
 
 mod beside_worker;
 
+mod event_log;
+
+mod watch;
+
 mod removed;
 
 mod move_questions;

@@ -2,6 +2,7 @@
 //! environment.
 
 use crate::{
+    alerts::AlertSettings,
     catalog::{FeedSettings, GroupSettings, SiteSettings},
     hub::{self, WebhookSettings},
     ingest::{self, CredentialSettings},
@@ -85,6 +86,8 @@ pub struct Config {
     pub webhook: Vec<WebhookSettings>,
     /// `[[credentials]]`, once for each.
     pub credentials: Vec<CredentialSettings>,
+    /// `[[alert]]`, once for each.
+    pub alert: Vec<AlertSettings>,
     /// Feeds that the file names and lacks: the registry may have them.
     #[serde(skip)]
     lacking: Vec<LackingFeed>,
@@ -270,6 +273,7 @@ impl Config {
                 .into_iter()
                 .map(|(_, one)| one)
                 .collect(),
+            alert: Vec::new(),
             lacking: Vec::new(),
             bound: Listeners::default(),
         };
@@ -307,6 +311,7 @@ impl Config {
             found.for_each(|problem| reading.take_over(problem.within(path)));
         }
         problems::of_own_webhooks(&config.webhook, &own, &mut reading);
+        config.alert = problems::sound_alerts(&own, &mut reading);
         let feeds = config.join_listed(feeds, &groups, &sites, &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.group = groups.into_iter().map(|(_, group)| group).collect();
@@ -384,6 +389,7 @@ impl Config {
             group,
             site,
             webhook,
+            alert,
             ..
         } = self;
         let mut lines = vec![
@@ -450,6 +456,9 @@ impl Config {
         for webhook in webhook {
             let host = webhook.url.host_str().unwrap_or_default();
             lines.push(format!("  webhook     {}: to {host}", webhook.feed));
+        }
+        for alert in alert {
+            lines.push(format!("  alert       {}", alert.receiver()));
         }
         lines.extend(
             self.warnings()

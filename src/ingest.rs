@@ -53,7 +53,9 @@ pub use credentials::{CREDENTIALS_MAX, CredentialSettings, Credentials};
 pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
-pub use poller::{FeedChange, LONE_WAIT, PollAnswer, PollWait, Poller, Urgency, WaitCause};
+pub use poller::{
+    FeedChange, LONE_WAIT, PollAnswer, PollWait, Poller, Troubles, Urgency, WaitCause,
+};
 pub use upstream::Upstream;
 
 #[cfg(test)]

@@ -7,14 +7,18 @@ pub mod clock;
 pub mod identity;
 pub mod locks;
 pub mod mistakes;
+pub mod one_line;
 pub mod registrable_domain;
 pub mod secret;
 pub mod setting;
+pub mod standard_webhooks;
 pub mod telemetry;
 pub mod threads;
 pub mod tls_client;
 
 pub mod feed;
+
+pub mod events;
 
 pub mod auth;
 pub mod layers;
@@ -28,6 +32,7 @@ pub mod catalog;
 pub mod edge;
 pub mod readers;
 
+pub mod alerts;
 pub mod hub;
 pub mod ingest;
 pub mod proxy;

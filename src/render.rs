@@ -27,6 +27,8 @@ pub mod source_list;
 
 pub mod openapi;
 
+pub mod event_list;
+
 pub mod html;
 
 pub mod overview;

@@ -25,6 +25,8 @@ mod sites;
 
 mod registry;
 
+mod events;
+
 mod subscription_no;
 
 mod sealing;
@@ -88,6 +90,7 @@ pub use condition::{BackupReport, Outage, Remedy, RemovalFaults, StoreCondition,
 #[cfg(feature = "postgres")]
 pub use database_copy::{copy_from_database, copy_to_database};
 pub use error::StoreError;
+pub use events::EventStore;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use nodes::{
@@ -110,8 +113,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Groups, Polls, RegistryStore, SiteStore, Store,
-        Subscriptions, Upkeep, Walks, Watched,
+        AccountStore, CatalogStore, EventStore, Feeds, Groups, Polls, RegistryStore, SiteStore,
+        Store, Subscriptions, Upkeep, Walks, Watched,
     };
 }
 
@@ -125,6 +128,7 @@ pub trait Store:
     + Groups
     + SiteStore
     + RegistryStore
+    + EventStore
     + Polls
     + Walks
     + Subscriptions

@@ -1,7 +1,10 @@
 //! Reasons for which there is no new certificate, and whose fault each is; not what is done about
 //! it.
 
-use crate::layers::{Fault, FetchError, TlsFault};
+use crate::{
+    layers::{Fault, FetchError, TlsFault},
+    one_line::one_line,
+};
 use instant_acme::{Error, Problem};
 use std::time::Duration;
 
@@ -141,33 +144,6 @@ impl From<&Problem> for AcmeFault {
     }
 }
 
-/// A text of somebody else on one line, without characters that steer a terminal or are not seen,
-/// cut after so many characters.
-fn one_line(text: &str, chars_max: usize) -> String {
-    let mut line = String::new();
-    let mut chars = 0;
-    // Looks at little more than is shown, however long the text is.
-    let text = text.trim_end_matches(|c: char| c.is_whitespace() || steers(c));
-    for c in text.chars().map(|c| if steers(c) { ' ' } else { c }) {
-        if c.is_whitespace() && (line.is_empty() || line.ends_with(' ')) {
-            continue;
-        }
-        if chars == chars_max {
-            return line.trim_end().to_owned() + "\u{2026}";
-        }
-        line.push(if c.is_whitespace() { ' ' } else { c });
-        chars += 1;
-    }
-    line
-}
-
-/// Controls, ends of lines, bidirectional controls, and what is invisible.
-fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}')
-        || matches!(c, '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
-}
-
 /// The party that has to act on a type of problem (RFC 8555, section 6.7).
 fn whose(kind: &str) -> Fault {
     match kind {
@@ -192,6 +168,7 @@ pub(super) fn is_account_unknown(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::one_line::steers;
 
     #[test]
     fn a_reason_is_one_line_and_not_too_long() {

@@ -4,6 +4,7 @@ use super::{
     doors::Listening,
     insight::Overview,
     reload::Reloader,
+    watch::FaultWatch,
     wiring::Wiring,
     workplace::{Work, WorkTasks, Workplace},
 };
@@ -46,6 +47,7 @@ impl Bench {
             None => None,
         };
         let keeper = keeper.transpose().context("the certificate of acme")?;
+        let events = wiring.event_log();
         let overview = Overview {
             explainer: wiring.explainer(),
             notify: wiring.notify.clone(),
@@ -57,9 +59,28 @@ impl Bench {
             accounts: wiring.account_desk(),
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
             site_faults: wiring.site_faults.clone(),
+            events: events.clone(),
             started_at: self.started_at.clone(),
         };
+        let tls = &wiring.config.server.tls;
+        let watch = FaultWatch {
+            log: events,
+            clock: wiring.clock.clone(),
+            catalog: wiring.gate.catalog.clone(),
+            poller: poller.clone(),
+            happenings: wiring.happenings.clone(),
+            hub: hub.clone(),
+            xmpp: xmpp.clone(),
+            reloader: self.reloader.clone(),
+            site_faults: wiring.site_faults.clone(),
+            certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
+            certificate_file: tls.files().map(|(certificate, _)| certificate.to_owned()),
+            store_folder: wiring.config.store.folder(),
+            alerts: wiring.config.alert.clone(),
+            alert_parts: wiring.alert_parts()?,
+        };
         let tasks = WorkTasks::default();
+        tasks.run(|stop| watch.run(stop));
         for watch in wiring.site_watches(&upstream, &self.reloader) {
             tasks.run(|stop| watch.run(stop));
         }

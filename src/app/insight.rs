@@ -3,6 +3,7 @@
 use super::{
     accepted_url,
     accounts::AccountDesk,
+    event_log::EventLog,
     explain::{self, Explainer, under_way, words},
     forget_item::{forget_item, forgotten, remembered},
     gauges, overview,
@@ -34,7 +35,7 @@ use crate::{
     notify::Notify,
     secret::{public_text, public_url},
     serve::{
-        admin::{Insight, OperatorAnswer, OwnInsight, SubscriberCommand},
+        admin::{EventForm, EventRange, Insight, OperatorAnswer, OwnInsight, SubscriberCommand},
         feeds::{
             list_range::{FEEDS_DEFAULT, FeedRange},
             long_poll::Waiters,
@@ -63,6 +64,7 @@ pub(super) struct Overview {
     /// The certificate that everfeed gets itself.
     pub(super) certificate: Option<CertificateWatch>,
     pub(super) site_faults: SiteFaults,
+    pub(super) events: EventLog,
     pub(super) started_at: String,
 }
 
@@ -658,6 +660,14 @@ impl Insight for Overview {
             place: ChangePlace::Running(self.reloader.clone()),
         };
         Box::pin(desk.run(command))
+    }
+
+    fn events<'a>(
+        &'a self,
+        form: EventForm,
+        range: &'a EventRange,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move { self.events.document(form, range).await.map_err(in_words) })
     }
 
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer> {

@@ -5,6 +5,7 @@ use super::{
     accounts::{self, AccountDesk},
     descriptors::waiting_connections,
     doors::Listening,
+    event_log::EventLog,
     explain::Explainer,
     groups::GroupKeeper,
     looks::ReaderLooks,
@@ -18,6 +19,7 @@ use crate::{
         AcmeAuthority, AcmeFolder, AcmeKept, AcmeRows, AcmeSettings, CertificateWatch,
         ProtocolParts, authority::ChallengeWay, keeper::KeeperParts,
     },
+    alerts::AlertParts,
     auth::{Authenticator, Principal},
     catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
     clock::Clock,
@@ -26,6 +28,8 @@ use crate::{
         body::{MountService, Response, ServeBody, Streamed},
         client_address::{OverTls, PeerAddress, client_address, is_trusted, may_be_many},
     },
+    events::Happenings,
+    feed::stamp::Stamp,
     hub::{self, Hub, OwnPlaces},
     identity::Identity,
     ingest::{Context, Credentials, FeedSpec, Poller, Upstream},
@@ -86,6 +90,8 @@ pub(super) struct Wiring {
     identity: Option<Arc<Identity>>,
     /// Faults of origins at which feeds are looked for.
     pub(super) site_faults: SiteFaults,
+    /// What happens to windows, on its way to the journal.
+    pub(super) happenings: Happenings,
 }
 
 impl Wiring {
@@ -115,6 +121,7 @@ impl Wiring {
             mark: OwnMark::random(),
             identity,
             site_faults: SiteFaults::default(),
+            happenings: Happenings::default(),
         })
     }
 
@@ -253,6 +260,7 @@ impl Wiring {
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
             config: self.config.upstream.clone().into(),
+            happenings: self.happenings.clone(),
             ..Context::new(store, notify, self.clock.clone())
         };
         let catalog = self.gate.catalog.snapshot();
@@ -356,6 +364,23 @@ impl Wiring {
             metrics: self.metrics.clone(),
             jitter: rand::random,
         })))
+    }
+
+    /// The events as the operator reads them.
+    pub(super) fn event_log(&self) -> EventLog {
+        let now = Stamp::from_micros(self.clock.now_us());
+        let public_url = self.config.server.public_url.to_string();
+        EventLog::new(self.store.clone(), public_url, now)
+    }
+
+    /// The parts that alerts are sent by.
+    pub(super) fn alert_parts(&self) -> anyhow::Result<AlertParts> {
+        Ok(AlertParts {
+            client: layers::callback(&ClientConfig::for_callbacks())?,
+            user_agent: self.user_agent()?,
+            clock: self.clock.clone(),
+            public_url: self.config.server.public_url.to_string(),
+        })
     }
 
     /// The component of a server of XMPP, if there is one.

@@ -127,7 +127,8 @@ pub fn waiting_for_restart(running: &Config, new: &Config) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::{
-        catalog::GroupSettings, hub::WebhookSettings, ingest::CredentialSettings, setting::by_key,
+        alerts::AlertSettings, catalog::GroupSettings, hub::WebhookSettings,
+        ingest::CredentialSettings, setting::by_key,
     };
     use serde_json::Value;
     use std::collections::BTreeMap;
@@ -148,7 +149,7 @@ mod tests {
         settings.retain(|key, _| {
             !matches!(
                 key.as_str(),
-                "credentials" | "feed" | "group" | "site" | "webhook"
+                "alert" | "credentials" | "feed" | "group" | "site" | "webhook"
             )
         });
         let group = toml::from_str::<GroupSettings>(GROUP).unwrap();
@@ -160,6 +161,7 @@ mod tests {
             ("group", by_key(&group)),
             ("webhook", by_key(&webhook)),
             ("credentials", by_key(&credentials)),
+            ("alert", by_key(&AlertSettings::default())),
         ] {
             let named = of_one.into_iter();
             settings.extend(named.map(|(key, value)| (format!("{list}.{key}"), value)));

@@ -4,7 +4,7 @@ use super::key_table;
 use std::collections::BTreeSet;
 
 /// Lists of tables directly below the file.
-pub(super) const LISTS: &[&str] = &["credentials", "feed", "group", "site", "webhook"];
+pub(super) const LISTS: &[&str] = &["alert", "credentials", "feed", "group", "site", "webhook"];
 
 /// Keys that once had another name, without indices, and the names that they have now.
 const RENAMED: &[(&str, &str)] = &[
@@ -154,15 +154,16 @@ mod tests {
         check("feed.admin_listen", "did you mean `server.admin_listen`?");
         check(
             "url",
-            "did you mean `store.url` or `feed.url` or `webhook.url`?",
+            "did you mean `store.url` or `feed.url` or `webhook.url` or `alert.url`?",
         );
         check(
             "store.colour",
             "leave it out; `store` may have cache_bytes, key_file, path, url, wake",
         );
         assert!(
-            advice("zzz")
-                .starts_with("leave it out; the file may have credentials, feed, group, hub"),
+            advice("zzz").starts_with(
+                "leave it out; the file may have alert, credentials, feed, group, hub"
+            ),
             "{}",
             advice("zzz")
         );

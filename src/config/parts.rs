@@ -21,7 +21,19 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
         from = end;
     }
     parts.push(&text[from..]);
+    if parts[1..].iter().any(|part| has_other_tables(part)) {
+        return vec![text];
+    }
     parts
+}
+
+/// True for a part with a table that is of no feed and no group: those are read in the first part
+/// alone.
+fn has_other_tables(part: &str) -> bool {
+    let of_lists = ["[[feed]]", "[feed.", "[[group]]", "[group."];
+    part.lines()
+        .filter(|line| line.trim_start().starts_with('['))
+        .any(|line| !of_lists.iter().any(|of_list| line.starts_with(of_list)))
 }
 
 /// Offset of the next line from `at` on that begins a feed.
@@ -43,6 +55,12 @@ mod tests {
         assert!(parts.len() > 2 && parts[1..].iter().all(|part| part.starts_with("[[feed]]\n")));
         assert!(parts.iter().all(|part| part.len() < PART_BYTES + 100));
         assert_eq!(super::parts("a = 1"), ["a = 1"]);
+        // A table behind the feeds is not lost.
+        for behind in ["[[webhook]]\n", "[server]\n", " [hub]\n"] {
+            assert_eq!(super::parts(&format!("{text}{behind}")).len(), 1);
+        }
+        let groups = format!("{text}[[group]]\n[[feed]]\n[feed.poll]\n");
+        assert!(super::parts(&groups).len() > 2);
         assert_eq!(super::parts(""), [""]);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Config, key_table::give, typed::ConfigReading};
 use crate::{
+    alerts::{ALERTS_MAX, AlertSettings},
     catalog::{
         FeedSettings, GroupSettings, NamedFeeds, ServePlain, SiteFeeds, SiteSettings,
         settings::{FEED_GROUPS_MAX, GROUP_MEMBERS_MAX, GROUPS_MAX, MEMBERS_WANTED},
@@ -426,6 +427,28 @@ pub(super) fn of_credentials(credentials: &[CredentialSettings], reading: &mut C
             reading.take_over(problem.within(&format!("credentials[{at}]")));
         }
     }
+}
+
+/// The alerts; everything in them that cannot be meant is refused.
+pub(super) fn sound_alerts(
+    own: &OwnAddresses,
+    reading: &mut ConfigReading<'_>,
+) -> Vec<AlertSettings> {
+    let alerts: Vec<(String, AlertSettings)> = reading.list("alert");
+    if alerts.len() > ALERTS_MAX {
+        let wanted = format!("give {ALERTS_MAX} alerts at most");
+        reading.refuse("alert", alerts.len(), wanted);
+    }
+    for (path, alert) in &alerts {
+        for problem in alert.problems() {
+            reading.take_over(problem.within(path));
+        }
+        if alert.url.as_ref().is_some_and(|url| own.are_all_at(url)) {
+            let wanted = "everfeed itself answers there. Give the URL of another server";
+            reading.refuse(&format!("{path}.url"), "a URL of our own", wanted);
+        }
+    }
+    alerts.into_iter().map(|(_, alert)| alert).collect()
 }
 
 /// Everything that cannot be meant in the webhooks, for these feeds, groups and sites.

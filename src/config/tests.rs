@@ -1266,6 +1266,9 @@ fn control_characters_in_a_url_are_refused_at_every_key_that_takes_one() {
             "webhook" => format!(
                 "[[webhook]]\nfeed = \"blog\"\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n{name} = {value}\n{feed}url = \"http://x.example/\"\n"
             ),
+            "alert" => format!(
+                "[[alert]]\nto = [\"me@x.example\"]\nfrom = \"e@x.example\"\n{name} = {value}\n{feed}url = \"http://x.example/\"\n"
+            ),
             "server" | "server.tls.acme" | "upstream" | "hub" => {
                 format!("[{table}]\n{name} = {value}\n{feed}url = \"http://x.example/\"\n")
             }
@@ -1282,6 +1285,8 @@ fn control_characters_in_a_url_are_refused_at_every_key_that_takes_one() {
         ("feed.aliases", true),
         ("site.origin", false),
         ("webhook.url", false),
+        ("alert.url", false),
+        ("alert.smtp", false),
     ];
     for (key, is_list) in keys {
         for control in controls {

@@ -155,6 +155,13 @@ impl PemPair {
     }
 }
 
+/// The end of the certificate in a file, Unix seconds; `None` where it cannot be read.
+pub fn certificate_end(file: &Path) -> Option<u64> {
+    let bytes = std::fs::read(file).ok()?;
+    let first = CertificateDer::pem_slice_iter(&bytes).next()?.ok()?;
+    Some(Validity::of(&first)?.until)
+}
+
 fn unix_secs(clock: &dyn Clock) -> u64 {
     clock.now_us() / 1_000_000
 }

@@ -11,6 +11,7 @@ mod look;
 mod named_feed;
 mod next;
 mod permanent_move;
+mod remedy;
 mod retry_after;
 
 pub use announced_move::AnnouncedMove;

@@ -7,6 +7,7 @@ use crate::{
     render::Representation,
     secret::Secret,
     setting::RefusedSetting,
+    standard_webhooks,
     store::{
         StoreError, Subscription, SubscriptionNo,
         subscriptions::{
@@ -15,7 +16,6 @@ use crate::{
         },
     },
 };
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use tracing::{info, warn};
@@ -23,10 +23,6 @@ use url::Url;
 
 /// Webhooks at most.
 pub const WEBHOOKS_MAX: usize = 100;
-/// Bytes of a key: fewer are soon guessed, and more are no safer (Standard Webhooks).
-const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
-/// Mark of a secret (Standard Webhooks).
-const SECRET_MARK: &str = "whsec_";
 /// Lease of a webhook, seconds: ten years from each start. Its place in the configuration decides.
 const LEASE_SECS: u64 = 315_360_000;
 
@@ -43,14 +39,6 @@ pub struct WebhookSettings {
     pub filter: String,
     /// The secret that signs: `whsec_` and the base64 of its key.
     pub secret: Secret,
-}
-
-/// The key of a secret; `None` for a text that is none.
-pub(super) fn key(secret: &Secret) -> Option<Vec<u8>> {
-    let key = STANDARD
-        .decode(secret.reveal().strip_prefix(SECRET_MARK)?)
-        .ok()?;
-    KEY_BYTES.contains(&key.len()).then_some(key)
 }
 
 impl WebhookSettings {
@@ -71,8 +59,8 @@ impl WebhookSettings {
                 why,
             ));
         }
-        if key(&self.secret).is_none() {
-            let wanted = "give `whsec_` and the base64 of 24 to 64 random bytes, for instance the output of: echo whsec_$(openssl rand -base64 32)";
+        if standard_webhooks::key(&self.secret).is_none() {
+            let wanted = standard_webhooks::SECRET_WANTED;
             problems.push(RefusedSetting::new("secret", "***", wanted));
         }
         problems

@@ -308,7 +308,9 @@ impl<'a> Check<'a> {
         let (receipt, events) = committed.await?.expect("every result is committed");
         context.metrics.permalink_check(word(said));
         context.announce(feed, &receipt, started);
-        events.into_iter().for_each(|event| tell(feed, event));
+        events
+            .into_iter()
+            .for_each(|event| tell(context, feed, event));
         Ok(receipt.feed.window.next_check_at)
     }
 }

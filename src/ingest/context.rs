@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
+    events::Happenings,
     feed::{
         schedule::{Failure, FaultKind, PollState, host_pause_until},
         stamp::Stamp,
@@ -40,6 +41,8 @@ pub struct Context {
     pub platforms: Arc<Platforms>,
     /// `[upstream]`.
     pub config: Arc<Config>,
+    /// What happens to windows, for the operator.
+    pub happenings: Happenings,
 }
 
 impl Context {
@@ -55,6 +58,7 @@ impl Context {
             metrics,
             platforms,
             config: Arc::default(),
+            happenings: Happenings::default(),
         }
     }
 

@@ -1,12 +1,16 @@
 //! Log lines about a window as a whole and about recognised software, in the operator's words.
 
-use crate::{feed::absence::WindowEvent, ingest::FeedSpec};
+use crate::{
+    feed::absence::WindowEvent,
+    ingest::{Context, FeedSpec},
+};
 use everfeed_adapters::platforms::Detected;
 use tracing::{info, warn};
 
-/// Event of a window as a whole, in the operator's words.
-pub(in crate::ingest) fn tell(feed: &FeedSpec, event: WindowEvent) {
+/// Event of a window as a whole, in the operator's words; it is noted for the journal, too.
+pub(in crate::ingest) fn tell(context: &Context, feed: &FeedSpec, event: WindowEvent) {
     let name = &feed.name;
+    context.happenings.note(name, event, context.now());
     match event {
         WindowEvent::Gap => {
             warn!(feed.name = %name, "Nothing of the last document of `{name}` is in this one; items may be missing between the two")

@@ -45,6 +45,8 @@ mod requests;
 
 mod saving;
 
+mod troubles;
+
 mod waits;
 
 mod worker;
@@ -54,6 +56,7 @@ mod tests;
 
 pub use looks::LONE_WAIT;
 pub use requests::{PollAnswer, Urgency};
+pub use troubles::Troubles;
 pub use waits::{PollWait, WaitCause};
 
 /// Time until a store is read again that could not be read when polling began.
@@ -69,6 +72,7 @@ pub struct Poller {
     /// The feeds as they are to be polled; a worker takes over what has changed.
     wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
     states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
+    troubles: Troubles,
     pauses: PauseEnds,
     requests: Arc<Inbox<PollRequest>>,
     looks: Arc<Looks>,
@@ -76,19 +80,16 @@ pub struct Poller {
     clock: JumpWatch,
 }
 
-/// A poll state as it is kept while nothing is done with it, and what is counted of all of them.
+/// A poll state as it is kept while nothing is done with it.
 struct KeptState {
     state: PackedPollState,
-    whose: Option<Whose>,
     polled_at: Option<Stamp>,
 }
 
 impl KeptState {
     fn of(state: &PollState) -> Self {
-        let whose = state.health.fault.as_ref().map(|fault| fault.kind.whose());
         Self {
             state: PackedPollState::of(state),
-            whose,
             polled_at: state.timetable.polled_at,
         }
     }
@@ -124,6 +125,7 @@ impl Poller {
             .values()
             .map(|feed| (feed.no, KeptState::of(&unpolled(feed))))
             .collect();
+        let troubles = Troubles::default();
         let mut saved = listing::polls(&*context.store);
         while let Some((no, state)) = saved.try_next().await? {
             if let Some(feed) = feeds.get(&no) {
@@ -133,6 +135,7 @@ impl Poller {
                     let name = &feed.name;
                     info!(feed.name = %name, "The url of feed `{name}` has changed. Its items keep their ids");
                 }
+                troubles.note(no, Some(feed), &state);
                 states.insert(no, KeptState::of(&state));
             }
         }
@@ -162,6 +165,7 @@ impl Poller {
             parts,
             wanted,
             states,
+            troubles,
             pauses,
             requests: Arc::new(Inbox::new(REQUESTS_MAX)),
             looks: Arc::default(),
@@ -220,17 +224,22 @@ impl Poller {
 
     /// True for a feed that fails.
     pub fn is_failing(&self, feed: FeedNo) -> bool {
-        let states = read(&self.states);
-        states.get(&feed).is_some_and(|kept| kept.whose.is_some())
+        self.troubles.is_failing(feed)
     }
 
     /// Number of feeds that fail, by whose fault that is.
     pub fn failing(&self) -> HashMap<Whose, usize> {
-        let mut failing = HashMap::new();
-        for whose in read(&self.states).values().filter_map(|kept| kept.whose) {
-            *failing.entry(whose).or_default() += 1;
-        }
-        failing
+        self.troubles.failing()
+    }
+
+    /// Number of the feeds that are polled.
+    pub fn polled(&self) -> usize {
+        self.wanted.borrow().len()
+    }
+
+    /// The feeds that fail or have moved.
+    pub fn troubles(&self) -> Troubles {
+        self.troubles.clone()
     }
 
     /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered
@@ -259,12 +268,15 @@ impl Poller {
     }
 
     fn remember(&self, feed: FeedNo, state: &PollState) {
+        let spec = self.wanted.borrow().get(&feed).cloned();
+        self.troubles.note(feed, spec.as_deref(), state);
         let kept = KeptState::of(state);
         write(&self.states).insert(feed, kept);
     }
 
     fn forget(&self, feed: FeedNo) {
         self.looks.forget(feed);
+        self.troubles.forget(feed);
         write(&self.states).remove(&feed);
     }
 }

@@ -124,6 +124,7 @@ impl House {
             metrics: Metrics::default(),
             platforms: super::platform::embedded(),
             config: Arc::default(),
+            happenings: Default::default(),
         };
         Self {
             store,

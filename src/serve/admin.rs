@@ -35,10 +35,12 @@ use std::{
 };
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
+mod events;
 mod guard;
 mod registry;
 mod subscribers;
 
+pub use events::{EventForm, EventRange};
 pub use guard::AdminGuard;
 use registry::whole_body;
 pub use registry::{RegistryAnswer, RegistryCommand};
@@ -87,6 +89,12 @@ pub trait Insight: OwnInsight {
     fn subscribers(&self, command: SubscriberCommand) -> BoxFuture<'_, OperatorAnswer>;
     /// Carries out a command on the registry of feeds.
     fn registry(&self, command: RegistryCommand) -> BoxFuture<'_, RegistryAnswer>;
+    /// The events of a range, as a document.
+    fn events<'a>(
+        &'a self,
+        form: EventForm,
+        range: &'a EventRange,
+    ) -> BoxFuture<'a, Result<String, String>>;
     /// Forgets a feed that is not configured any more, or one item of any feed.
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, OperatorAnswer>;
 }
@@ -169,7 +177,9 @@ impl AdminAnswer {
     /// The whole response. A status that is the same is not sent again.
     fn respond(mut self, request: &Request<()>) -> Response {
         let mut tag = None;
-        if self.status == StatusCode::OK && request.uri().path() == "/status" {
+        let path = request.uri().path();
+        let is_read_again = path == "/status" || EventForm::at(path).is_some();
+        if self.status == StatusCode::OK && is_read_again {
             tag = Some(AnswerValidators {
                 etag: tag_of(self.text.as_bytes(), ""),
                 modified: None,
@@ -365,13 +375,9 @@ impl Admin {
         }
     }
 
-    async fn answer(
-        &self,
-        insight: &Arc<dyn Insight>,
-        method: &Method,
-        path: &str,
-        query: &str,
-    ) -> AdminAnswer {
+    async fn answer(&self, insight: &Arc<dyn Insight>, request: &Request<()>) -> AdminAnswer {
+        let (method, path) = (request.method(), request.uri().path());
+        let query = request.uri().query().unwrap_or_default();
         if OWN_PATHS.contains(&path) {
             return self.own_answer(&**insight, method, path, query).await;
         }
@@ -394,6 +400,19 @@ impl Admin {
                 }
                 Ok(command) => insight.subscribers(command).await.into_text(),
                 Err(why) => bad_request(why),
+            };
+        }
+        if let Some(form) = EventForm::at(path) {
+            if !matches!(*method, Method::GET | Method::HEAD) {
+                return AdminAnswer::not_allowed("GET, HEAD", "GET\n");
+            }
+            let range = match EventRange::read(path, query, request.headers()) {
+                Ok(range) => range,
+                Err(why) => return bad_request(why),
+            };
+            return match insight.events(form, &range).await {
+                Ok(text) => AdminAnswer::new(StatusCode::OK, form.media_type(), text),
+                Err(why) => failed(why),
             };
         }
         if let Some(feed) = path.strip_prefix(EXPLAIN) {
@@ -468,7 +487,7 @@ fn page_of(path: &str) -> Option<String> {
 }
 
 /// The answer at a path that is not there.
-const WANTED: &str = "here are /overview, /live, /ready, /status, /metrics, /check, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n";
+const WANTED: &str = "here are /overview, /live, /ready, /status, /metrics, /check, /events.atom, /events.json, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n";
 /// The methods of paths without the name of a feed.
 const METHODS_OF_STATE: &str = "GET, and POST at /clock/accept, /backup and /reload\n";
 /// The path before the name of a feed that is explained.
@@ -556,7 +575,7 @@ where
                 Desk::Here(insight) if RegistryCommand::is_about(path) => {
                     registry_answer(insight, request.clone(), body).await
                 }
-                Desk::Here(insight) => admin.answer(insight, request.method(), path, query).await,
+                Desk::Here(insight) => admin.answer(insight, &request).await,
                 Desk::Elsewhere(..) if request.extensions().get::<Relayed>().is_some() => {
                     failed("another everfeed works by now; ask again".into())
                 }
@@ -689,6 +708,14 @@ mod tests {
             })
         }
 
+        fn events<'a>(
+            &'a self,
+            form: EventForm,
+            range: &'a EventRange,
+        ) -> BoxFuture<'a, Result<String, String>> {
+            Box::pin(async move { Ok(format!("{form:?} {}", range.max)) })
+        }
+
         fn forget<'a>(
             &'a self,
             feed: &'a str,
@@ -766,6 +793,16 @@ mod tests {
             status == 200 && text.contains("everfeed_held_requests 3"),
             "{text}"
         );
+    }
+
+    #[tokio::test]
+    async fn events_are_read_in_two_forms_and_a_range_that_is_none_is_refused() {
+        let get = async |path: &str| ask(Ok(()), Method::GET, path).await;
+        assert_eq!(get("/events.atom").await, (200, "Atom 100".into()));
+        assert_eq!(get("/events.json?max=3").await, (200, "Json 3".into()));
+        assert_eq!(get("/events.json?max=none").await.0, 400);
+        assert_eq!(get("/events").await.0, 404);
+        assert_eq!(ask(Ok(()), Method::POST, "/events.atom").await.0, 405);
     }
 
     #[tokio::test]

@@ -50,6 +50,17 @@ impl Config {
         self.url.is_none() && !self.path.exists()
     }
 
+    /// The folder of the file; `None` for a database.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let of_file = self.url.is_none().then(|| self.path.parent())??;
+        let is_here = of_file.as_os_str().is_empty();
+        Some(if is_here {
+            PathBuf::from(".")
+        } else {
+            of_file.to_owned()
+        })
+    }
+
     /// True when the other one names the same store.
     pub fn is_same_store(&self, other: &Self) -> bool {
         match (&self.url, &other.url) {

@@ -57,6 +57,8 @@ mod site;
 
 mod registry;
 
+mod event;
+
 mod group;
 
 mod clock;

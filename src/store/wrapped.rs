@@ -2,15 +2,16 @@
 //! tests only.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Nodes, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore, SiteStore,
-    Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo,
-    Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, EventStore, Feeds, FoundFeeds, GroupStep,
+    Groups, HostPause, Nodes, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore,
+    SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription,
+    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
     auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
+    events::Event,
     feed::{
         archive::{ArchiveWalk, StagedPage, StagedWalk},
         group::{GroupRecord, Holder},
@@ -165,6 +166,10 @@ tapped! { 'a
     RegistryStore {
         change_registry(changes: Vec<RegistryChange>) -> ();
         registry(after: Option<String>, max: usize) -> Vec<RegistryEntry>;
+    }
+    EventStore {
+        keep_events(events: Vec<Event>) -> ();
+        events(before: Option<Stamp>, max: usize) -> Vec<Event>;
     }
     Upkeep {
         check() -> ();

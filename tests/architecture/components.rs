@@ -8,14 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Every component of `src/`, and the components that it may name besides itself and the
 /// foundations.
-/// `adapters <- feed <- {render, store, notify} <- {catalog, readers, edge}
-/// <- {ingest, serve, proxy, hub, xmpp} <- app <- cli`.
+/// `adapters <- feed <- events <- {render, store, notify} <- {catalog, readers, edge}
+/// <- {ingest, serve, proxy, hub, xmpp, alerts} <- app <- cli`.
 const COMPONENTS: &[(&str, &[&str])] = &[
     ("adapters", &[]),
     ("feed", &["adapters"]),
-    ("render", &["adapters", "feed"]),
-    // `auth` for users and tokens, which it stores.
-    ("store", &["adapters", "feed", "auth"]),
+    // Pure, as `feed` is.
+    ("events", &["feed"]),
+    ("render", &["adapters", "feed", "events"]),
+    // `auth` for users and tokens, and `events` for events, which it stores.
+    ("store", &["adapters", "feed", "events", "auth"]),
     ("notify", &["adapters", "feed"]),
     // `auth` for the settings that say who may read.
     ("catalog", &["adapters", "feed", "store", "notify", "auth"]),
@@ -29,7 +31,9 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("acme", &["layers", "store"]),
     (
         "ingest",
-        &["adapters", "feed", "store", "notify", "catalog", "layers"],
+        &[
+            "adapters", "feed", "events", "store", "notify", "catalog", "layers",
+        ],
     ),
     // `acme` for the certificate that it shows, and for the answers to the authority that gives it.
     // `adapters` for the character references in calls of XML-RPC.
@@ -41,6 +45,8 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "auth", "edge",
         ],
     ),
+    // `render` for the JSON of an event.
+    ("alerts", &["feed", "events", "render", "layers"]),
     // `edge` for bodies, the form of short answers and fields of heads; the hub likewise.
     (
         "proxy",
@@ -67,14 +73,15 @@ const COMPONENTS: &[(&str, &[&str])] = &[
         "config",
         &[
             "adapters", "feed", "store", "catalog", "readers", "layers", "auth", "acme", "ingest",
-            "edge", "serve", "proxy", "hub", "xmpp",
+            "edge", "serve", "proxy", "hub", "xmpp", "alerts",
         ],
     ),
     (
         "app",
         &[
             "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
-            "auth", "acme", "ingest", "edge", "serve", "proxy", "hub", "xmpp", "config",
+            "auth", "acme", "ingest", "edge", "serve", "proxy", "hub", "xmpp", "config", "events",
+            "alerts",
         ],
     ),
     // `render` for the words of a title: `probe` shows them as the outputs do.
@@ -91,9 +98,11 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("identity", &[]),
     ("locks", &[]),
     ("mistakes", &[]),
+    ("one_line", &[]),
     ("registrable_domain", &[]),
     ("secret", &[]),
     ("setting", &["secret"]),
+    ("standard_webhooks", &["secret"]),
     ("telemetry", &[]),
     ("threads", &[]),
     ("tls_client", &[]),
@@ -107,9 +116,11 @@ const FOUNDATIONS: &[&str] = &[
     "identity",
     "locks",
     "mistakes",
+    "one_line",
     "registrable_domain",
     "secret",
     "setting",
+    "standard_webhooks",
     "telemetry",
     "threads",
     "tls_client",

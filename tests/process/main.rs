@@ -11,6 +11,7 @@ mod book;
 mod closed_output;
 mod database;
 mod doors;
+mod events;
 mod explain;
 mod import;
 mod init;

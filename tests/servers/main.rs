@@ -1,6 +1,6 @@
 //! everfeed beside servers of Debian, which `tests/run` installs: web servers before it and its nodes, a
-//! certificate authority, dpkg with its package, servers of XMPP, subscribers that others wrote, Prometheus, and
-//! the libraries that verify webhooks.
+//! certificate authority, dpkg with its package, servers of XMPP, subscribers that others wrote, Prometheus, the
+//! libraries that verify webhooks, and a mail server.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -8,6 +8,7 @@
 const EVERFEED: &str = env!("CARGO_BIN_EXE_everfeed");
 
 mod acme;
+mod alerts;
 mod clients;
 mod deploy;
 mod nodes;

@@ -16,10 +16,10 @@ use testkit::{
     publisher::{Asked, Publisher, rss, with_headers},
 };
 
-const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// The folder into which `tests/run` installs the libraries.
-fn verifiers() -> PathBuf {
+pub(crate) fn verifiers() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join(target.unwrap_or_else(|| "target".into()));
@@ -33,20 +33,20 @@ fn verifiers() -> PathBuf {
     folder
 }
 
-fn script(name: &str) -> PathBuf {
+pub(crate) fn script(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/webhooks");
     folder.join(name)
 }
 
 /// Verdict of a library on all messages: their number, or the reason of its refusal.
-fn told(output: Output) -> String {
+pub(crate) fn told(output: Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// A message as the libraries take it.
-fn message(asked: &Asked) -> Value {
+pub(crate) fn message(asked: &Asked) -> Value {
     let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
     let headers = names.map(|name| (name.to_owned(), json!(asked.header(name))));
     json!({

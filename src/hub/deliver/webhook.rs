@@ -9,17 +9,15 @@ use crate::{
     catalog::Destination,
     clock::Clock,
     feed::{cursor::Toc, stamp::Stamp},
-    hub::{client::CallbackClient, places::Place, webhook},
+    hub::{client::CallbackClient, places::Place},
     layers::{Request, Trusted},
+    standard_webhooks,
     store::subscriptions::WebhookTarget,
 };
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures_util::future::{BoxFuture, FutureExt as _};
-use hmac::{Hmac, KeyInit, Mac};
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sha2::Sha256;
 use std::{sync::Arc, time::UNIX_EPOCH};
 use url::Url;
 
@@ -59,8 +57,8 @@ impl WebhookWay {
         };
         let sent_at = self.clock.now().duration_since(UNIX_EPOCH);
         let sent_at = sent_at.unwrap_or_default().as_secs();
-        let key = webhook::key(&self.target.secret)?;
-        let signature = signature(&key, &message.id, sent_at, &message.body);
+        let key = standard_webhooks::key(&self.target.secret)?;
+        let signature = standard_webhooks::signature(&key, &message.id, sent_at, &message.body);
         let url = Url::parse(self.target.url()).ok()?;
         http::Request::post(self.target.url())
             .header(CONTENT_TYPE, "application/json")
@@ -73,15 +71,6 @@ impl WebhookWay {
             .body(message.body.into())
             .ok()
     }
-}
-
-/// The value of `webhook-signature`.
-fn signature(key: &[u8], id: &str, sent_at: u64, body: &[u8]) -> String {
-    let mut mac =
-        <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes keys of every length");
-    mac.update(format!("{id}.{sent_at}.").as_bytes());
-    mac.update(body);
-    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
 /// One change, as it is sent.
@@ -158,19 +147,6 @@ fn text(value: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    // The example of the Standard Webhooks libraries.
-    #[test]
-    fn the_signature_is_the_one_of_standard_webhooks() {
-        let secret = crate::secret::Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
-        let made = signature(
-            &webhook::key(&secret).unwrap(),
-            "msg_p5jXN8AQM9LWM0D4loKWxJek",
-            1_614_265_330,
-            b"{\"test\": 2432232314}",
-        );
-        assert_eq!(made, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
-    }
 
     #[test]
     fn a_page_of_several_items_or_none_is_no_message() {

@@ -21,7 +21,7 @@ pub(super) struct Lanes {
 }
 
 /// A task that has ended, by lane.
-pub(super) enum Event {
+pub(super) enum LaneEvent {
     Polled(Joined<<PollJob as LaneJob>::Result>),
     Looked(Joined<<LookJob as LaneJob>::Result>),
     Stepped(Joined<<WalkJob as LaneJob>::Result>),
@@ -39,16 +39,16 @@ impl Lanes {
     }
 
     /// Waits for the next task that ends, in any lane. Safe to drop while it waits.
-    pub(super) async fn next(&mut self) -> Event {
+    pub(super) async fn next(&mut self) -> LaneEvent {
         // In this order, so that a run with the same chances ends the same. The most frequent ones
         // come last, and keep nobody waiting.
         tokio::select! {
             biased;
-            joined = self.looks.next() => Event::Looked(joined),
-            joined = self.recalls.next() => Event::Recalled(joined),
-            joined = self.checks.next() => Event::Checked(joined),
-            joined = self.walks.next() => Event::Stepped(joined),
-            joined = self.polls.next() => Event::Polled(joined),
+            joined = self.looks.next() => LaneEvent::Looked(joined),
+            joined = self.recalls.next() => LaneEvent::Recalled(joined),
+            joined = self.checks.next() => LaneEvent::Checked(joined),
+            joined = self.walks.next() => LaneEvent::Stepped(joined),
+            joined = self.polls.next() => LaneEvent::Polled(joined),
         }
     }
 

@@ -452,17 +452,23 @@ async fn a_hint_ends_a_back_off() {
     let house = House::new(|n, _| ready(if n < 3 { status(500, &[]) } else { ok(ONE) }));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
+    let troubles = running.poller.troubles();
+    assert_eq!((troubles.all().len(), troubles.changes()), (0, 0));
     pass(100).await;
     assert_eq!(running.poller.status(feed.no).unwrap().health.failures, 1);
+    assert_eq!(troubles.all()[0].failures, 1);
     house.hint(feed.no);
     pass(1).await;
     assert_eq!(running.poller.status(feed.no).unwrap().health.failures, 2);
+    assert_eq!(troubles.all()[0].failures, 2);
     pass(10).await;
     house.hint(feed.no);
     pass(10).await;
     house.hint(feed.no);
     pass(1).await;
     assert_eq!(running.poller.status(feed.no).unwrap().health.failures, 0);
+    // Nobody looks at a feed that is well.
+    assert_eq!((troubles.all().len(), troubles.changes()), (0, 3));
     assert_eq!(house.total(feed.no).await, 1);
     running.stop().await;
 }

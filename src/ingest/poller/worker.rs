@@ -3,7 +3,7 @@
 
 use super::{
     Poller, WantedFeeds,
-    lanes::{Event, Lanes},
+    lanes::{LaneEvent, Lanes},
     looks::WantedLook,
     requests::{AwaitedPolls, PollAnswer},
     saving::Saving,
@@ -239,33 +239,33 @@ impl<'a> Worker<'a> {
             .map_or(due, |at| due.min(at))
     }
 
-    fn take_in(&mut self, event: Event) {
+    fn take_in(&mut self, event: LaneEvent) {
         match event {
-            Event::Polled(joined) => {
+            LaneEvent::Polled(joined) => {
                 if let Some((feed, ended, hosts)) = self.lanes.polls.end(joined, &mut self.pauses) {
                     self.lanes.call_up(&hosts);
                     self.polled(feed, ended);
                 }
             }
-            Event::Looked(joined) => {
+            LaneEvent::Looked(joined) => {
                 if let Some((feed, ended, _)) = self.lanes.looks.end(joined, &mut self.pauses) {
                     self.polled(feed, ended);
                 }
             }
-            Event::Stepped(joined) => {
+            LaneEvent::Stepped(joined) => {
                 if let Some((feed, ended, hosts)) = self.lanes.walks.end(joined, &mut self.pauses) {
                     self.lanes.call_up(&hosts);
                     self.stepped(feed, ended);
                 }
             }
-            Event::Checked(joined) => {
+            LaneEvent::Checked(joined) => {
                 if let Some((feed, ended, hosts)) = self.lanes.checks.end(joined, &mut self.pauses)
                 {
                     self.lanes.call_up(&hosts);
                     self.checked(feed, ended);
                 }
             }
-            Event::Recalled(joined) => {
+            LaneEvent::Recalled(joined) => {
                 if let Some((feed, ended, _)) = self.lanes.recalls.end(joined, &mut self.pauses) {
                     self.recalled(feed, ended);
                 }

@@ -320,7 +320,7 @@ impl Poll<'_> {
     fn settled(&self, (receipt, settled): (Receipt, Settled)) -> Polled {
         self.context.announce(self.feed, &receipt, self.started);
         for event in settled.events {
-            tell(self.feed, event);
+            tell(self.context, self.feed, event);
         }
         let again_at = match &receipt.feed.completeness.last_walk {
             Some(walked) if settled.ends_walk => self.feed.walks_again_at(walked),

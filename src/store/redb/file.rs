@@ -20,10 +20,11 @@ use crate::{
         StoreError,
         condition::RemovalFaults,
         content_mark::ContentMark,
+        engine::{EngineTable, RowWriter as _},
         rows::{
             open_table::{KeyKind, Table, TableEdit as _, TableSource as _},
             removed::Removed,
-            tables::{META, REGISTRY, SUBSCRIPTIONS, WALKS},
+            tables::{EVENTS, META, REGISTRY, SUBSCRIPTIONS, WALKS},
             writing::REWRITE_KEY,
         },
     },
@@ -586,7 +587,7 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
     match schema.map(u32::from_be_bytes) {
         Some(SCHEMA) => {
             check_tables(path, &snapshot)?;
-            make_registry(database, &snapshot)
+            make_later_tables(database, &snapshot)
         }
         Some(newer) if newer > SCHEMA => Err(StoreError::Schema(format!(
             "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}; take the everfeed that wrote it",
@@ -622,15 +623,27 @@ fn check_tables(path: &Path, snapshot: &ReadTransaction) -> Result<(), StoreErro
     Err(older_store(path, older))
 }
 
-/// Makes the table of the registry in a file that was written before there was one.
-fn make_registry(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
-    let mut tables = snapshot.list_tables()?;
-    if tables.any(|table| table.name() == REGISTRY.name()) {
+/// Tables that the first files of this schema do not have.
+const LATER_TABLES: [EngineTable; 2] = [REGISTRY.of_engine(), EVENTS.of_engine()];
+
+/// Makes the tables that a file lacks because it was written before there were any.
+fn make_later_tables(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
+    let held: Vec<String> = snapshot
+        .list_tables()?
+        .map(|table| table.name().to_owned())
+        .collect();
+    let lacking = LATER_TABLES
+        .into_iter()
+        .filter(|table| !held.iter().any(|name| name == table.name));
+    let lacking: Vec<EngineTable> = lacking.collect();
+    if lacking.is_empty() {
         return Ok(());
     }
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);
-    tx.edit(REGISTRY)?;
+    for table in lacking {
+        tx.open_to_write(table)?;
+    }
     Ok(tx.commit()?)
 }
 
@@ -645,7 +658,11 @@ impl TableVisitor for TodaysTables<'_> {
         let name = table.name();
         let how = match self.snapshot.open_table(table.definition()) {
             // It is made.
-            Err(TableError::TableDoesNotExist(_)) if name == REGISTRY.name() => return Ok(()),
+            Err(TableError::TableDoesNotExist(_))
+                if LATER_TABLES.iter().any(|table| table.name == name) =>
+            {
+                return Ok(());
+            }
             Err(TableError::TableDoesNotExist(_)) => format!("it has no table `{name}`"),
             Err(
                 TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. },

@@ -30,7 +30,7 @@ use crate::{
         rows::{
             open_table::TableEdit as _,
             tables::{
-                CREATED, FEEDS, IDS, ITEMS, META, POLLS, REGISTRY, SUBSCRIPTION_KEYS,
+                CREATED, EVENTS, FEEDS, IDS, ITEMS, META, POLLS, REGISTRY, SUBSCRIPTION_KEYS,
                 SUBSCRIPTIONS, feed_key, id_key, stamp_key, stamp_value, subscription_key,
                 topic_key,
             },
@@ -405,7 +405,7 @@ fn every_table_is_made_at_once() {
     make_all(&tx).unwrap();
     assert_eq!(
         tx.list_tables().unwrap().count(),
-        32,
+        33,
         "one for each definition"
     );
 }

@@ -119,8 +119,11 @@ pub(in crate::store) const HOSTS: Table<str> = Table::new("hosts");
 /// `RegistryText`, by the name of its feed.
 pub(in crate::store) const REGISTRY: Table<str> = Table::new("registry");
 
+/// `Event`, by its time.
+pub(in crate::store) const EVENTS: Table<StampValue> = Table::new("events");
+
 /// All tables.
-pub(in crate::store) const TABLES: [EngineTable; 32] = [
+pub(in crate::store) const TABLES: [EngineTable; 33] = [
     META.of_engine(),
     FEED_NAMES.of_engine(),
     FEEDS.of_engine(),
@@ -153,6 +156,7 @@ pub(in crate::store) const TABLES: [EngineTable; 32] = [
     HOLDINGS.of_engine(),
     MEMBERSHIPS.of_engine(),
     REGISTRY.of_engine(),
+    EVENTS.of_engine(),
 ];
 
 pub(in crate::store) fn feed_key(feed: FeedNo) -> FeedKey {

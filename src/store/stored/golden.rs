@@ -13,6 +13,7 @@ use crate::{
         AccessToken, NewAccessToken, NewUser, PrincipalId, TokenNo, TokenUse, User, UserNo,
         password::LoginHash,
     },
+    events::{AffectedFeeds, Cause, Event, EventKind, EventTopic, FaultOwner, Severity},
     feed::{
         absence::{
             AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, DoubtReason,
@@ -1156,6 +1157,25 @@ fn samples() -> Vec<Sample> {
             "full",
             RegistryText {
                 text: "{\"name\":\"blog\",\"url\":\"http://x/\"}".into(),
+            },
+        ),
+        sample(
+            "full",
+            Event {
+                at: AT,
+                kind: EventKind::Began,
+                cause: Cause::new(EventTopic::Feeds, "example.org down"),
+                severity: Severity::Fault,
+                whose: FaultOwner::Upstream,
+                owner: "the publisher's".into(),
+                since: AT,
+                title: "12 feeds at example.org fail".into(),
+                text: "the publisher answered 500 Internal Server Error".into(),
+                remedy: "nothing".into(),
+                feeds: AffectedFeeds {
+                    names: vec!["a".into(), "b".into()],
+                    total: 12,
+                },
             },
         ),
         sample(

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::{
+    events::EventKind,
     feed::{
         filter::Filter,
         legacy_document::{LegacyDocument, LegacySyntax},
@@ -12,11 +13,12 @@ use crate::{
         schedule::{Pause, PollState},
     },
     store::{
-        AccountStore as _, Commit, FoundFeeds, GROUP_BATCH_ITEMS, HostPause, RegistryChange,
-        RegistryStore as _, Store, Walks as _, WantedGroup,
+        AccountStore as _, Commit, EventStore as _, FoundFeeds, GROUP_BATCH_ITEMS, HostPause,
+        RegistryChange, RegistryStore as _, Store, Walks as _, WantedGroup,
         conformance::{
             accounts::{token, user},
             archives,
+            events::event,
             rig::{key, put},
         },
         engine::{RowWriter as _, WriteTable},
@@ -118,6 +120,8 @@ async fn fill(store: &dyn Store) {
         text: "url = \"http://other.example/\"".into(),
     };
     store.change_registry(vec![entry]).await.unwrap();
+    let event = event(5, "h down", EventKind::Began);
+    store.keep_events(vec![event]).await.unwrap();
     store.save_polls(vec![], vec![pause()]).await.unwrap();
 }
 
@@ -163,6 +167,7 @@ async fn answers(store: &dyn Store) -> String {
     told.push(format!("{:?}", store.tokens(None, 9).await.unwrap()));
     told.push(format!("{:?}", store.found_feeds(SITE).await.unwrap()));
     told.push(format!("{:?}", store.registry(None, 9).await.unwrap()));
+    told.push(format!("{:?}", store.events(None, 9).await.unwrap()));
     assert_eq!(
         store.host_pauses(None, 9).await.unwrap(),
         [pause(), older_pause()]
@@ -284,6 +289,9 @@ async fn a_database_of_before_there_were_rows_answers_the_same() {
     execute(&database, include_str!("../../postgres/tests/schema_4.sql"));
     for _ in 0..2 {
         let store = postgres_server::open(&database, clock()).unwrap();
+        // There were none before.
+        let event = event(5, "h down", EventKind::Began);
+        store.keep_events(vec![event]).await.unwrap();
         assert_eq!(answers(&store).await, expected);
         assert_eq!(subscriptions(&store).await, subscribers);
         store.close().await.unwrap();
@@ -359,6 +367,7 @@ async fn starts(path: &Path) -> Result<Redb, StoreError> {
     store.subscriptions(None, None, 99).await.unwrap();
     store.host_pauses(None, 99).await.unwrap();
     store.registry(None, 99).await.unwrap();
+    store.events(None, 99).await.unwrap();
     Ok(store)
 }
 

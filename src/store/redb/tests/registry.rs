@@ -1,9 +1,9 @@
 //! Entries of the registry in the file: damage of one is told and harms no other, copies have them,
-//! and a file that was written before there was a registry gets one.
+//! and a file that was written before there were a registry and events gets both tables.
 
 use super::*;
 use crate::store::{
-    RegistryChange, RegistryEntry, RegistryStore as _,
+    EventStore as _, RegistryChange, RegistryEntry, RegistryStore as _,
     redb::{restore::restore, store_copy::move_store, verify::verify},
 };
 
@@ -80,7 +80,7 @@ async fn a_backup_a_restored_store_and_a_copy_have_the_entries() {
 }
 
 #[tokio::test]
-async fn a_file_from_before_the_registry_gets_one() {
+async fn a_file_from_before_the_registry_and_the_events_gets_both() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let store = reopen(&path).unwrap();
@@ -89,11 +89,13 @@ async fn a_file_from_before_the_registry_gets_one() {
     drop(store);
     tamper(&path, |tx| {
         assert!(tx.delete_table(REGISTRY.definition()).unwrap());
+        assert!(tx.delete_table(EVENTS.definition()).unwrap());
     });
     assert!(verify(&path).unwrap().is_sound());
     let store = reopen(&path).unwrap();
     assert_eq!(store.registry(None, 9).await.unwrap(), []);
     store.change_registry(vec![put("a")]).await.unwrap();
     assert_eq!(store.registry(None, 9).await.unwrap(), [entry("a")]);
+    assert_eq!(store.events(None, 9).await.unwrap(), []);
     assert_eq!(store.feeds(None, 9).await.unwrap().len(), 1);
 }

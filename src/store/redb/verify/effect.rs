@@ -12,7 +12,7 @@ use crate::store::{
     StoreError,
     rows::{
         accounts, catalog,
-        tables::{FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, REGISTRY, SUBSCRIPTIONS, WALKS},
+        tables::{EVENTS, FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, REGISTRY, SUBSCRIPTIONS, WALKS},
     },
 };
 use redb::ReadableDatabase as _;
@@ -38,6 +38,7 @@ impl DamageEffect {
     /// The effect of a damaged row of the table of this name.
     pub(super) fn of_table(name: &str) -> Self {
         let passed_over = [
+            EVENTS.name(),
             HOSTS.name(),
             POLLS.name(),
             POSITIONS.name(),

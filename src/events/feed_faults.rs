@@ -1,0 +1,356 @@
+//! The findings of feeds: which faults have lasted, and which of them are one cause.
+
+use super::{AffectedFeeds, Cause, EventTopic, FaultOwner, Finding};
+use crate::feed::{
+    schedule::{FaultKind, FaultNote, NoAnswerCause},
+    stamp::Stamp,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Polls that fail in a row before a fault is reported: one alone may be an accident.
+pub const LASTING_POLLS: u32 = 2;
+/// Hosts that do not answer at once, at least, for the network to be taken for the cause.
+const NETWORK_HOSTS_MIN: usize = 10;
+
+/// A feed that fails, or has moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedTrouble {
+    /// Its name.
+    pub feed: String,
+    /// The host that is asked.
+    pub host: String,
+    /// Polls that failed in a row.
+    pub failures: u32,
+    /// The fault, while it fails.
+    pub fault: Option<FaultNote>,
+    /// The address to which it has moved, and since when two polls or more agree on that.
+    pub moved: Option<(String, Stamp)>,
+}
+
+/// Findings of one look, and the causes that are a part of one of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The findings.
+    pub findings: Vec<Finding>,
+    /// Causes that are a part of one of these: none of them begins, and one that is open does not
+    /// end.
+    pub absorbed: BTreeSet<Cause>,
+}
+
+/// Feeds with one cause.
+struct FaultyFeeds<'a> {
+    /// Their host; empty for a fault that has nothing to do with it.
+    host: &'a str,
+    feeds: AffectedFeeds,
+    /// The fault that has lasted longest.
+    first: &'a FaultNote,
+}
+
+// Decides: Which faults of feeds are one cause?
+/// The findings of these feeds, of so many that are polled. A fault is the host's where a server
+/// fails as a whole, and so are equal faults of feeds at one host. Where most feeds at many hosts do
+/// not answer, the network is the cause.
+pub fn observed_feeds<'a>(
+    troubles: impl IntoIterator<Item = &'a FeedTrouble>,
+    polled: usize,
+) -> Observed {
+    let mut causes: BTreeMap<Cause, FaultyFeeds<'a>> = BTreeMap::new();
+    let mut observed = Observed::default();
+    for trouble in troubles {
+        if let Some((to, since)) = &trouble.moved {
+            observed.findings.push(moved(trouble, to, *since));
+        }
+        let Some(fault) = trouble.lasting_fault() else {
+            continue;
+        };
+        let class = class(trouble, &fault.kind);
+        let host = if class == OF_NO_HOST {
+            ""
+        } else {
+            &trouble.host
+        };
+        let cause = Cause::new(EventTopic::Feeds, &format!("{host} {class}"));
+        let faulty = causes.entry(cause).or_insert_with(|| FaultyFeeds {
+            host,
+            feeds: AffectedFeeds::default(),
+            first: fault,
+        });
+        faulty.feeds.add(&trouble.feed);
+        if fault.since < faulty.first.since {
+            faulty.first = fault;
+        }
+    }
+    let network = network(&causes, polled);
+    if let Some((finding, absorbed)) = network {
+        observed.findings.push(finding);
+        causes.retain(|cause, _| !absorbed.contains(cause));
+        observed.absorbed = absorbed;
+    }
+    let of_hosts = causes.into_iter();
+    observed
+        .findings
+        .extend(of_hosts.map(|(cause, faulty)| faulty.finding(cause)));
+    observed
+}
+
+impl FeedTrouble {
+    /// The fault, once it has lasted. After 410 nobody asks again, and a quota is certain.
+    fn lasting_fault(&self) -> Option<&FaultNote> {
+        let fault = self.fault.as_ref()?;
+        let is_certain = matches!(
+            fault.kind,
+            FaultKind::Refused { status: 410, .. } | FaultKind::Quota { .. }
+        );
+        (is_certain || self.failures >= LASTING_POLLS).then_some(fault)
+    }
+}
+
+impl FaultyFeeds<'_> {
+    /// True where no answer comes at all.
+    fn are_silent(&self) -> bool {
+        use NoAnswerCause::{Local, Redirect, Tls, TooLarge};
+        match self.first.kind {
+            FaultKind::NoAnswer { cause, .. } => {
+                !matches!(cause, Some(Local | Redirect | Tls | TooLarge))
+            }
+            _ => false,
+        }
+    }
+
+    fn finding(self, cause: Cause) -> Finding {
+        let FaultNote { kind, since } = self.first;
+        let host = self.host;
+        let title = match (self.feeds.total, &*self.feeds.names) {
+            (1, [name]) if host.is_empty() => format!("`{name}` fails"),
+            (1, [name]) => format!("`{name}` at {host} fails"),
+            (total, _) if host.is_empty() => format!("{total} feeds fail"),
+            (total, _) => format!("{total} feeds at {host} fail"),
+        };
+        let finding = Finding::new(
+            cause,
+            kind.whose().into(),
+            *since,
+            &title,
+            &kind.to_string(),
+        );
+        Finding {
+            owner: kind.owner().to_owned(),
+            feeds: self.feeds,
+            ..finding.remedy(kind.remedy())
+        }
+    }
+}
+
+/// The finding of a feed that has moved.
+fn moved(trouble: &FeedTrouble, to: &str, since: Stamp) -> Finding {
+    let cause = Cause::new(EventTopic::Moved, &format!("{} {to}", trouble.feed));
+    let title = format!("`{}` has moved", trouble.feed);
+    let text = format!("the publisher says that the feed is at {to} now");
+    let finding = Finding::new(cause, FaultOwner::Nobody, since, &title, &text);
+    Finding {
+        feeds: AffectedFeeds::one(&trouble.feed),
+        ..finding
+            .remedy("give that address as `url` of the feed; everfeed asks there by itself once the publisher has said so for 7 days")
+            .notice()
+    }
+}
+
+/// The class of a fault: equal ones at one host have one cause.
+fn class(trouble: &FeedTrouble, kind: &FaultKind) -> String {
+    match kind {
+        FaultKind::Refused {
+            status: status @ ..500,
+            ..
+        } => format!("status {status}"),
+        FaultKind::Refused { .. } => DOWN.to_owned(),
+        FaultKind::NoAnswer { cause, .. } => match cause {
+            Some(NoAnswerCause::Tls) => "tls".to_owned(),
+            Some(NoAnswerCause::Redirect) => "redirect".to_owned(),
+            Some(NoAnswerCause::TooLarge) => "too large".to_owned(),
+            Some(NoAnswerCause::Local) => OF_NO_HOST.to_owned(),
+            _ => DOWN.to_owned(),
+        },
+        FaultKind::NotAFeed { .. } | FaultKind::WebPage { .. } => "no feed".to_owned(),
+        FaultKind::DifferentFeed { .. } => "another feed".to_owned(),
+        FaultKind::SaysMoved { .. } => "says moved".to_owned(),
+        FaultKind::BotWall { .. } => "wall".to_owned(),
+        FaultKind::LeadsBack => "leads back".to_owned(),
+        // These are of one feed alone.
+        FaultKind::Unrecognised { .. } => format!("unrecognised {}", trouble.feed),
+        FaultKind::Quota { .. } => format!("quota {}", trouble.feed),
+        FaultKind::StoreAway { .. } | FaultKind::Internal { .. } => OF_NO_HOST.to_owned(),
+    }
+}
+
+/// Class of the faults of a server that does not answer, or answers that it cannot.
+const DOWN: &str = "down";
+/// Class of the faults that have nothing to do with a host.
+const OF_NO_HOST: &str = "internal";
+
+/// The finding that the network is the cause, and the causes that are a part of it.
+fn network(
+    causes: &BTreeMap<Cause, FaultyFeeds<'_>>,
+    polled: usize,
+) -> Option<(Finding, BTreeSet<Cause>)> {
+    let silent: Vec<_> = causes
+        .iter()
+        .filter(|(_, faulty)| faulty.are_silent())
+        .collect();
+    let mut feeds = AffectedFeeds::default();
+    for (_, faulty) in &silent {
+        let unnamed = faulty.feeds.total as usize - faulty.feeds.names.len();
+        faulty.feeds.names.iter().for_each(|name| feeds.add(name));
+        feeds.total = feeds
+            .total
+            .saturating_add(u32::try_from(unnamed).unwrap_or(u32::MAX));
+    }
+    if silent.len() < NETWORK_HOSTS_MIN || (feeds.total as usize) * 2 < polled {
+        return None;
+    }
+    let first = silent.iter().map(|(_, faulty)| faulty.first);
+    let first = first.min_by_key(|first| first.since)?;
+    let title = format!("{} hosts do not answer", silent.len());
+    let text = format!(
+        "{} of {polled} feeds at {} hosts do not answer; for instance: {}",
+        feeds.total,
+        silent.len(),
+        first.kind
+    );
+    let cause = Cause::new(EventTopic::Network, "");
+    let finding = Finding::new(cause, FaultOwner::Network, first.since, &title, &text);
+    let finding = finding.remedy(
+        "check the network and the name servers of this machine: that so many hosts fail at once is hardly theirs",
+    );
+    let absorbed = silent.iter().map(|(cause, _)| (*cause).clone()).collect();
+    Some((Finding { feeds, ..finding }, absorbed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::schedule::Whose;
+
+    const AT: Stamp = Stamp::from_secs(1_000_000);
+
+    fn trouble(feed: &str, host: &str, failures: u32, kind: FaultKind) -> FeedTrouble {
+        FeedTrouble {
+            feed: feed.into(),
+            host: host.into(),
+            failures,
+            fault: Some(FaultNote { kind, since: AT }),
+            moved: None,
+        }
+    }
+
+    fn refused(status: u16) -> FaultKind {
+        FaultKind::Refused {
+            status,
+            has_credentials: false,
+        }
+    }
+
+    fn silent() -> FaultKind {
+        FaultKind::NoAnswer {
+            whose: Whose::Upstream,
+            reason: "nobody answers".into(),
+            cause: Some(NoAnswerCause::Connect),
+        }
+    }
+
+    /// Titles of the findings.
+    fn check(troubles: &[FeedTrouble], polled: usize, expect: &[&str]) {
+        let observed = observed_feeds(troubles, polled);
+        let titles: Vec<&str> = observed.findings.iter().map(|one| &*one.title).collect();
+        assert_eq!(titles, expect);
+    }
+
+    #[test]
+    fn a_fault_lasts_from_the_second_failed_poll_on() {
+        check(&[trouble("a", "h", 1, refused(500))], 9, &[]);
+        check(
+            &[trouble("a", "h", 2, refused(500))],
+            9,
+            &["`a` at h fails"],
+        );
+        // Nobody asks for a second one.
+        check(
+            &[trouble("a", "h", 1, refused(410))],
+            9,
+            &["`a` at h fails"],
+        );
+    }
+
+    #[test]
+    fn forty_feeds_of_a_host_are_one_cause_and_so_are_the_ways_in_which_a_server_is_down() {
+        let kinds = [refused(500), refused(503), silent()];
+        let all: Vec<FeedTrouble> = (0..40)
+            .map(|no| trouble(&format!("f{no}"), "h", 2, kinds[no % 3].clone()))
+            .collect();
+        check(&all, 90, &["40 feeds at h fail"]);
+        let observed = observed_feeds(&all, 90);
+        let feeds = &observed.findings[0].feeds;
+        assert_eq!((feeds.total, feeds.names.len()), (40, FEEDS_NAMED));
+        assert!(
+            feeds.words().ends_with("f9 and 30 more"),
+            "{}",
+            feeds.words()
+        );
+    }
+
+    const FEEDS_NAMED: usize = crate::events::FEEDS_NAMED_MAX;
+
+    #[test]
+    fn faults_of_another_kind_and_of_other_hosts_are_causes_of_their_own() {
+        let all = [
+            trouble("a", "h", 2, refused(500)),
+            trouble("b", "h", 2, refused(404)),
+            trouble("c", "h", 3, refused(404)),
+            trouble("d", "i", 3, refused(404)),
+        ];
+        let expect = ["`a` at h fails", "2 feeds at h fail", "`d` at i fails"];
+        check(&all, 9, &expect);
+    }
+
+    #[test]
+    fn most_hosts_at_once_are_the_network() {
+        let all: Vec<FeedTrouble> = (0..12)
+            .map(|no| trouble(&format!("f{no}"), &format!("h{no}"), 2, silent()))
+            .collect();
+        check(&all, 20, &["12 hosts do not answer"]);
+        let observed = observed_feeds(&all, 20);
+        assert_eq!(observed.absorbed.len(), 12);
+        assert_eq!(observed.findings[0].whose, FaultOwner::Network);
+        // A few of many are each a fault of their own.
+        assert_eq!(observed_feeds(&all, 100).findings.len(), 12);
+        // Servers that answer that they cannot are there.
+        let all: Vec<FeedTrouble> = (0..12)
+            .map(|no| trouble("f", &format!("h{no}"), 2, refused(503)))
+            .collect();
+        assert_eq!(observed_feeds(&all, 12).findings.len(), 12);
+    }
+
+    #[test]
+    fn a_feed_that_has_moved_is_a_notice_with_its_address() {
+        let moved = FeedTrouble {
+            fault: None,
+            moved: Some(("http://new.example/feed".into(), AT)),
+            ..trouble("a", "h", 0, silent())
+        };
+        let finding = &observed_feeds([&moved], 1).findings[0];
+        assert!(finding.text.contains("http://new.example/feed"));
+        assert_eq!(finding.severity, crate::events::Severity::Notice);
+    }
+
+    #[test]
+    fn words_of_others_are_one_line_and_cut() {
+        let long = "x".repeat(1 << 20);
+        let kind = FaultKind::NotAFeed {
+            reason: format!("<b>\u{202e}\n{long}"),
+            kind: None,
+        };
+        let finding = &observed_feeds(&[trouble(&long, "h", 2, kind)], 1).findings[0];
+        for text in [&finding.text, &finding.title, &finding.feeds.names[0]] {
+            assert!(text.chars().count() < 1000 && !text.contains(['\n', '\u{202e}']));
+        }
+    }
+}

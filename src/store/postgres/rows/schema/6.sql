@@ -1,0 +1,3 @@
+-- Events for the operator, by their times.
+
+CREATE TABLE rows_events (key bytea PRIMARY KEY, value bytea NOT NULL);
