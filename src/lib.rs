@@ -31,6 +31,7 @@ pub mod hub;
 pub mod ingest;
 pub mod proxy;
 pub mod serve;
+pub mod subscriber;
 pub mod xmpp;
 
 pub mod config;

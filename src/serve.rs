@@ -21,6 +21,8 @@ pub mod feeds;
 
 pub mod hub_forms;
 
+pub mod push_inlet;
+
 pub mod sites;
 
 pub mod admin;

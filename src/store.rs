@@ -25,6 +25,8 @@ mod sites;
 
 mod registry;
 
+mod pushed_feeds;
+
 mod subscription_no;
 
 mod sealing;
@@ -99,6 +101,7 @@ pub use opening::{begin_generations, look, open, open_node, surroundings, url_pr
 pub use opening::{copy_from_database, copy_to_database};
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
+pub use pushed_feeds::PushedFeeds;
 pub use redb::stored_item;
 pub use registry::{RegistryChange, RegistryEntry, RegistryStore};
 pub use sealing::{BadKeyFile, SealKey};
@@ -110,8 +113,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Groups, Polls, RegistryStore, SiteStore, Store,
-        Subscriptions, Upkeep, Walks, Watched,
+        AccountStore, CatalogStore, Feeds, Groups, Polls, PushedFeeds, RegistryStore, SiteStore,
+        Store, Subscriptions, Upkeep, Walks, Watched,
     };
 }
 
@@ -125,6 +128,7 @@ pub trait Store:
     + Groups
     + SiteStore
     + RegistryStore
+    + PushedFeeds
     + Polls
     + Walks
     + Subscriptions

@@ -40,6 +40,8 @@ pub(super) mod accounts;
 
 mod registry;
 
+pub(super) mod pushed_feeds;
+
 mod sharing;
 
 mod properties;

@@ -54,6 +54,8 @@ mod sites;
 
 mod registry;
 
+mod pushed_feeds;
+
 mod forgotten;
 
 pub(in crate::store) mod subscriptions;

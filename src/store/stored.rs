@@ -57,6 +57,8 @@ mod site;
 
 mod registry;
 
+mod pushed_feed;
+
 mod group;
 
 mod clock;

@@ -3,9 +3,9 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, Feeds, FoundFeeds, GroupStep, Groups,
-    HostPause, Nodes, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore, SiteStore,
-    Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo,
-    Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    HostPause, Nodes, Polls, PushedFeeds, Receipt, RegistryChange, RegistryEntry, RegistryStore,
+    SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription,
+    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -19,6 +19,7 @@ use crate::{
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
         part::WantedPart,
+        pushed_feed::PushedFeed,
         reconcile::Evidence,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -165,6 +166,10 @@ tapped! { 'a
     RegistryStore {
         change_registry(changes: Vec<RegistryChange>) -> ();
         registry(after: Option<String>, max: usize) -> Vec<RegistryEntry>;
+    }
+    PushedFeeds {
+        keep_pushed_feed(feed: FeedNo, row: Option<PushedFeed>) -> ();
+        pushed_feeds(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, PushedFeed)>;
     }
     Upkeep {
         check() -> ();

@@ -57,6 +57,13 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "auth", "edge",
         ],
     ),
+    // `edge` for the form of short answers and fields of heads.
+    (
+        "subscriber",
+        &[
+            "adapters", "feed", "store", "notify", "catalog", "layers", "edge",
+        ],
+    ),
     (
         "xmpp",
         &[
@@ -66,15 +73,44 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     (
         "config",
         &[
-            "adapters", "feed", "store", "catalog", "readers", "layers", "auth", "acme", "ingest",
-            "edge", "serve", "proxy", "hub", "xmpp",
+            "adapters",
+            "feed",
+            "store",
+            "catalog",
+            "readers",
+            "layers",
+            "auth",
+            "acme",
+            "ingest",
+            "edge",
+            "serve",
+            "proxy",
+            "hub",
+            "subscriber",
+            "xmpp",
         ],
     ),
     (
         "app",
         &[
-            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
-            "auth", "acme", "ingest", "edge", "serve", "proxy", "hub", "xmpp", "config",
+            "adapters",
+            "feed",
+            "render",
+            "store",
+            "notify",
+            "catalog",
+            "readers",
+            "layers",
+            "auth",
+            "acme",
+            "ingest",
+            "edge",
+            "serve",
+            "proxy",
+            "hub",
+            "subscriber",
+            "xmpp",
+            "config",
         ],
     ),
     // `render` for the words of a title: `probe` shows them as the outputs do.

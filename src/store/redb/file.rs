@@ -23,7 +23,7 @@ use crate::{
         rows::{
             open_table::{KeyKind, Table, TableEdit as _, TableSource as _},
             removed::Removed,
-            tables::{META, REGISTRY, SUBSCRIPTIONS, WALKS},
+            tables::{META, PUSHED, REGISTRY, SUBSCRIPTIONS, WALKS},
             writing::REWRITE_KEY,
         },
     },
@@ -586,7 +586,7 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
     match schema.map(u32::from_be_bytes) {
         Some(SCHEMA) => {
             check_tables(path, &snapshot)?;
-            make_registry(database, &snapshot)
+            make_later(database, &snapshot)
         }
         Some(newer) if newer > SCHEMA => Err(StoreError::Schema(format!(
             "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}; take the everfeed that wrote it",
@@ -622,15 +622,25 @@ fn check_tables(path: &Path, snapshot: &ReadTransaction) -> Result<(), StoreErro
     Err(older_store(path, older))
 }
 
-/// Makes the table of the registry in a file that was written before there was one.
-fn make_registry(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
-    let mut tables = snapshot.list_tables()?;
-    if tables.any(|table| table.name() == REGISTRY.name()) {
+/// Tables that files may lack, because they were written before there were such.
+const LATER: [&str; 2] = [REGISTRY.name(), PUSHED.name()];
+
+/// Makes the tables that a file lacks because it was written before there were such.
+fn make_later(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
+    let found: Vec<String> = snapshot
+        .list_tables()?
+        .map(|table| table.name().to_owned())
+        .collect();
+    if LATER
+        .iter()
+        .all(|later| found.iter().any(|name| name == later))
+    {
         return Ok(());
     }
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);
     tx.edit(REGISTRY)?;
+    tx.edit(PUSHED)?;
     Ok(tx.commit()?)
 }
 
@@ -645,7 +655,7 @@ impl TableVisitor for TodaysTables<'_> {
         let name = table.name();
         let how = match self.snapshot.open_table(table.definition()) {
             // It is made.
-            Err(TableError::TableDoesNotExist(_)) if name == REGISTRY.name() => return Ok(()),
+            Err(TableError::TableDoesNotExist(_)) if LATER.contains(&name) => return Ok(()),
             Err(TableError::TableDoesNotExist(_)) => format!("it has no table `{name}`"),
             Err(
                 TableError::TableTypeMismatch { .. } | TableError::TypeDefinitionChanged { .. },

@@ -118,9 +118,11 @@ pub(in crate::store) const MEMBERSHIPS: Table<MembershipKey> = Table::new("membe
 pub(in crate::store) const HOSTS: Table<str> = Table::new("hosts");
 /// `RegistryText`, by the name of its feed.
 pub(in crate::store) const REGISTRY: Table<str> = Table::new("registry");
+/// `PushedFeed`.
+pub(in crate::store) const PUSHED: Table<FeedKey> = Table::new("pushed");
 
 /// All tables.
-pub(in crate::store) const TABLES: [EngineTable; 32] = [
+pub(in crate::store) const TABLES: [EngineTable; 33] = [
     META.of_engine(),
     FEED_NAMES.of_engine(),
     FEEDS.of_engine(),
@@ -153,6 +155,7 @@ pub(in crate::store) const TABLES: [EngineTable; 32] = [
     HOLDINGS.of_engine(),
     MEMBERSHIPS.of_engine(),
     REGISTRY.of_engine(),
+    PUSHED.of_engine(),
 ];
 
 pub(in crate::store) fn feed_key(feed: FeedNo) -> FeedKey {

@@ -12,7 +12,7 @@ use crate::store::{
     StoreError,
     rows::{
         accounts, catalog,
-        tables::{FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, REGISTRY, SUBSCRIPTIONS, WALKS},
+        tables::{FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, PUSHED, REGISTRY, SUBSCRIPTIONS, WALKS},
     },
 };
 use redb::ReadableDatabase as _;
@@ -41,6 +41,7 @@ impl DamageEffect {
             HOSTS.name(),
             POLLS.name(),
             POSITIONS.name(),
+            PUSHED.name(),
             REGISTRY.name(),
             SUBSCRIPTIONS.name(),
             WALKS.name(),
