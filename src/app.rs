@@ -94,6 +94,8 @@ mod bench;
 
 mod relay;
 
+mod push_inlet;
+
 mod looks;
 
 mod nodes;

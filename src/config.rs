@@ -13,7 +13,7 @@ use crate::{
         own_addresses::{Listeners, OwnAddresses},
     },
     setting::RefusedSetting,
-    store, xmpp,
+    store, subscriber, xmpp,
 };
 use config_text::{ConfigText, INCLUDE, IncludedFile};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -70,6 +70,8 @@ pub struct Config {
     pub store: store::Config,
     /// `[upstream]`.
     pub upstream: ingest::Config,
+    /// `[push]`.
+    pub push: subscriber::Config,
     /// `[hub]`.
     pub hub: hub::Config,
     /// `[xmpp]`.
@@ -257,6 +259,7 @@ impl Config {
             },
             store: reading.section("store", |_| Ok(())),
             upstream: reading.section("upstream", ingest::Config::check),
+            push: reading.section("push", |_| Ok(())),
             hub: reading.section("hub", hub::Config::check),
             xmpp: reading.section("xmpp", xmpp::Config::check),
             platforms: reading.section("platforms", |_| Ok(())),

@@ -57,4 +57,6 @@ pub mod inquiry;
 
 pub mod observation_record;
 
+pub mod pushed_feed;
+
 pub mod schedule;

@@ -37,6 +37,7 @@ pub mod hub;
 pub mod ingest;
 pub mod proxy;
 pub mod serve;
+pub mod subscriber;
 pub mod xmpp;
 
 pub mod config;

@@ -20,8 +20,10 @@ use std::{
 use tokio::sync::{Notify as Bell, watch};
 
 mod hints;
+mod upstream_push;
 
 pub use hints::{DelayCause, HintDelay, HintDelays, HintFate};
+pub use upstream_push::{PushedDocument, UpstreamPush};
 
 /// The wake-ups of all feeds.
 #[derive(Debug, Default)]
@@ -35,6 +37,8 @@ pub struct Notify {
     listeners: Mutex<Vec<Weak<Heard>>>,
     /// Nothing before there is a poller.
     delays: RwLock<Option<Arc<dyn HintDelays>>>,
+    /// Nothing where no news are pushed to us.
+    upstream_push: RwLock<Option<Arc<dyn UpstreamPush>>>,
     /// Times that a document was kept of each feed that is served at its own address.
     documents: RwLock<HashMap<FeedNo, u64>>,
     /// Times that any document may have been kept by another process.
@@ -253,6 +257,16 @@ impl Notify {
     /// Asks these for the delays of hints from now on.
     pub fn delay_hints(&self, delays: Arc<dyn HintDelays>) {
         *write(&self.delays) = Some(delays);
+    }
+
+    /// Tells this of polls from now on, and asks it for what was pushed.
+    pub fn be_pushed(&self, push: Arc<dyn UpstreamPush>) {
+        *write(&self.upstream_push) = Some(push);
+    }
+
+    /// Whoever is pushed the news of feeds.
+    pub fn upstream_push(&self) -> Option<Arc<dyn UpstreamPush>> {
+        read(&self.upstream_push).clone()
     }
 
     /// Says that a feed may have changed upstream. Many hints for one feed until it is polled are

@@ -213,9 +213,13 @@ pub fn public_text(url: &str) -> String {
 /// `/s/`, also where a topic in a query has it.
 pub fn without_token(url: &str) -> String {
     let plain = percent_decode_str(url).decode_utf8_lossy();
-    let mut after_secret = false;
+    let mut before = "";
     let steps = plain.split('/').map(|step| {
-        let is_token = std::mem::replace(&mut after_secret, step == "s");
+        let is_token = match std::mem::replace(&mut before, step) {
+            "s" => true,
+            "in" => is_callback_token(step),
+            _ => false,
+        };
         if is_token { "***" } else { step }
     });
     let masked: Vec<&str> = steps.collect();
@@ -226,6 +230,15 @@ pub fn without_token(url: &str) -> String {
     }
 }
 
+/// Hexadecimal digits of the token of a callback.
+const CALLBACK_TOKEN_DIGITS: usize = 32;
+
+/// True for a step of a path that begins with the token of a callback.
+fn is_callback_token(step: &str) -> bool {
+    let token = step.as_bytes().get(..CALLBACK_TOKEN_DIGITS);
+    token.is_some_and(|token| token.iter().all(u8::is_ascii_hexdigit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,6 +246,10 @@ mod tests {
     #[test]
     fn the_token_of_a_secret_url_is_not_shown_however_it_is_spelt() {
         let check = |url: &str, expect: &str| assert_eq!(without_token(url), expect);
+        let token = "0123456789abcdef0123456789abcdef";
+        check(&format!("/x/in/{token}"), "/x/in/***");
+        check(&format!("/in/{token}?hub.challenge=1"), "/in/***");
+        check("/in/2024/post", "/in/2024/post");
         check("/feeds/blog?a=%2f", "/feeds/blog?a=%2f");
         check("/smart/s/abc/feeds/blog?x=1", "/smart/s/***/feeds/blog?x=1");
         check("/%73/%61bc/feeds", "/s/***/feeds");

@@ -23,6 +23,8 @@ pub mod hub_forms;
 
 pub mod key_directory;
 
+pub mod push_inlet;
+
 pub mod sites;
 
 pub mod admin;

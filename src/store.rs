@@ -27,6 +27,8 @@ mod registry;
 
 mod events;
 
+mod pushed_feeds;
+
 mod subscription_no;
 
 mod sealing;
@@ -102,6 +104,7 @@ pub use opening::{begin_generations, look, open, open_node, surroundings, url_pr
 pub use opening::{copy_from_database, copy_to_database};
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
+pub use pushed_feeds::PushedFeeds;
 pub use redb::stored_item;
 pub use registry::{RegistryChange, RegistryEntry, RegistryStore};
 pub use sealing::{BadKeyFile, SealKey};
@@ -113,8 +116,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, EventStore, Feeds, Groups, Polls, RegistryStore, SiteStore,
-        Store, Subscriptions, Upkeep, Walks, Watched,
+        AccountStore, CatalogStore, EventStore, Feeds, Groups, Polls, PushedFeeds, RegistryStore,
+        SiteStore, Store, Subscriptions, Upkeep, Walks, Watched,
     };
 }
 
@@ -129,6 +132,7 @@ pub trait Store:
     + SiteStore
     + RegistryStore
     + EventStore
+    + PushedFeeds
     + Polls
     + Walks
     + Subscriptions

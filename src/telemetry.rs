@@ -179,6 +179,7 @@ pub struct Metrics {
     verifications: Family<OutcomeLabel, Counter>,
     xmpp_requests: Family<OutcomeLabel, Counter>,
     xmpp_pushes: Family<OutcomeLabel, Counter>,
+    upstream_pushes: Family<OutcomeLabel, Counter>,
     auth_failures: Family<AuthFailureLabels, Counter>,
     places_in_use: Family<SiteLabel, Gauge>,
     places_max: Family<SiteLabel, Gauge>,
@@ -202,6 +203,7 @@ impl Default for Metrics {
             verifications: Family::default(),
             xmpp_requests: Family::default(),
             xmpp_pushes: Family::default(),
+            upstream_pushes: Family::default(),
             auth_failures: Family::default(),
             places_in_use: Family::default(),
             places_max: Family::default(),
@@ -273,6 +275,13 @@ impl Metrics {
             .inc_by(count);
     }
 
+    /// Counts a push of a hub or a cloud of others.
+    pub fn upstream_push(&self, outcome: &'static str) {
+        self.upstream_pushes
+            .get_or_create(&OutcomeLabel { outcome })
+            .inc();
+    }
+
     /// Counts credentials that were not taken.
     pub fn auth_failure(&self, scheme: &'static str, outcome: &'static str) {
         self.auth_failures
@@ -317,6 +326,8 @@ impl Metrics {
         all.register("xmpp_requests", help, self.xmpp_requests.clone());
         let help = "Messages to subscribers over XMPP, and what came of subscriptions";
         all.register("xmpp_pushes", help, self.xmpp_pushes.clone());
+        let help = "Pushes of hubs and clouds that feeds name, by what they were worth";
+        all.register("upstream_pushes", help, self.upstream_pushes.clone());
         let help = "Seconds from the start of a poll to its commit";
         all.register("poll_duration_seconds", help, self.poll_secs.clone());
         let help = "Requests at the origin of a site now, WebSockets included";

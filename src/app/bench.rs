@@ -38,10 +38,13 @@ impl Bench {
         let poller = wiring.poller(upstream.clone()).await?;
         let groups = wiring.groups().await?;
         let own = wiring.own_places(&self.context, &self.listening);
+        let own_places = own.clone();
         let hub = wiring.hub(&self.readers, own)?;
         let started = hub.start(&wiring.config.webhook).await;
         started.context("the stored subscriptions")?;
         let xmpp = wiring.xmpp(&self.readers)?;
+        let subscriber = wiring.subscriber(own_places).await;
+        let subscriber = subscriber.context("the stored hubs of feeds")?;
         let keeper = match &self.certificate {
             Some(parts) => Some(CertificateKeeper::open(parts.clone()).await),
             None => None,
@@ -54,6 +57,7 @@ impl Bench {
             poller: poller.clone(),
             hub: hub.clone(),
             xmpp: xmpp.clone(),
+            subscriber: subscriber.clone(),
             waiters: self.context.waiters.clone(),
             reloader: self.reloader.clone(),
             accounts: wiring.account_desk(),
@@ -91,13 +95,21 @@ impl Bench {
         if let Some(xmpp) = xmpp {
             tasks.run(|stop| xmpp.run(stop));
         }
+        if let Some(subscriber) = subscriber.clone() {
+            tasks.run(|stop| subscriber.run(stop));
+        }
         let polling = poller.clone();
         tasks.run(|stop| async move {
             if let Err(error) = polling.run(stop).await {
                 tracing::warn!(error = %error, "The states of the last polls could not be saved: {error}");
             }
         });
-        self.workplace.put(Work { poller, hub, tasks });
+        self.workplace.put(Work {
+            poller,
+            hub,
+            subscriber,
+            tasks,
+        });
         Ok(overview)
     }
 }

@@ -203,6 +203,7 @@ impl Explainer {
                 feed.deletions.audit_secs,
                 self.left_alone(&poll, feed).await?,
             )),
+            push: None,
             platform: platform.map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete() && !absence.is_capped(),
             items: (record.items.total, record.items.live),

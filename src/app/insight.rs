@@ -4,7 +4,7 @@ use super::{
     accepted_url,
     accounts::AccountDesk,
     event_log::EventLog,
-    explain::{self, Explainer, under_way, words},
+    explain::{self, Explainer, Explanation, under_way, words},
     forget_item::{forget_item, forgotten, remembered},
     gauges, overview,
     registry::{self, RegistryAnswer, RegistryCommand},
@@ -15,8 +15,8 @@ use super::{
     requested_poll,
     site_feeds::SiteFaults,
     status::{
-        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, RegistryStatus,
-        SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
+        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, PushStatus,
+        RegistryStatus, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
     },
     subscribers::SubscriberDesk,
 };
@@ -26,7 +26,7 @@ use crate::{
     catalog::{Catalog, CatalogSnapshot, RegisteredFeed},
     feed::{
         archive::ArchiveWalk,
-        record::{FeedRecord, Gap},
+        record::{FeedNo, FeedRecord, Gap},
         schedule::{FaultKind, FaultNote, Health},
         stamp::Stamp,
     },
@@ -42,6 +42,7 @@ use crate::{
         },
     },
     store::{NodesStatus, Outage, Store, StoreError},
+    subscriber::Subscriber,
     xmpp::Component,
 };
 use chrono::Utc;
@@ -58,6 +59,7 @@ pub(super) struct Overview {
     pub(super) poller: Poller,
     pub(super) hub: Arc<Hub>,
     pub(super) xmpp: Option<Arc<Component>>,
+    pub(super) subscriber: Option<Subscriber>,
     pub(super) waiters: Waiters,
     pub(super) reloader: Arc<Reloader>,
     pub(super) accounts: AccountDesk,
@@ -299,6 +301,12 @@ fn in_words(error: StoreError) -> String {
 }
 
 impl Overview {
+    /// The push of the news of a feed.
+    fn push_status(&self, feed: FeedNo) -> Option<PushStatus> {
+        let standing = self.subscriber.as_ref()?.standing(feed)?;
+        Some(PushStatus::from(standing))
+    }
+
     /// The state of a feed as far as it is known without the store.
     fn feed_in_memory(&self, feed: &RegisteredFeed, subscribers: SubscriberStatus) -> FeedStatus {
         let poll = self.poller.status(feed.no).unwrap_or_default();
@@ -329,6 +337,7 @@ impl Overview {
             moved_to: moved_to(&poll.health, poll.named.is_none()).map(|url| public_text(url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),
+            push: self.push_status(feed.no),
             platform: poll
                 .document
                 .platform
@@ -604,7 +613,15 @@ impl Insight for Overview {
         Box::pin(async move {
             let poll = |no| self.poller.status(no);
             let told = self.explainer.explain(feed, item, poll).await;
-            told.map_err(in_words)?.map(|told| json(&told)).transpose()
+            let catalog = self.explainer.catalog.snapshot();
+            let push = catalog
+                .feed(feed)
+                .and_then(|feed| self.push_status(feed.no));
+            let told = told.map_err(in_words)?.map(|told| Explanation {
+                push: push.map(|push| push.in_words(str::to_owned)),
+                ..told
+            });
+            told.map(|told| json(&told)).transpose()
         })
     }
 

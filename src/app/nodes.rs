@@ -359,6 +359,11 @@ async fn answer_to(bench: &Bench, admin: Admin, words: &[u8]) -> Option<Response
             }
             Some(work.hub.handle(request, letter.client).await)
         }
+        Door::Callback { is_whole } => {
+            let subscriber = work.subscriber.as_ref()?;
+            let token = request.uri().path().trim_start_matches('/').to_owned();
+            Some(subscriber.answer(&token, &request, is_whole).await)
+        }
         Door::Look => {
             let (feed, fresh_secs) = asked_look(request.uri())?;
             if let Some(look) = work.poller.look(feed, fresh_secs) {

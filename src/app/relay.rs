@@ -73,6 +73,23 @@ impl Relay {
         serde_json::from_slice(answer.body()).map_err(|_| text_of(&answer))
     }
 
+    /// The answer to a request at the callback with this token.
+    pub(super) async fn callback(
+        &self,
+        token: &str,
+        mut request: Request<Bytes>,
+        is_whole: bool,
+    ) -> Response<Bytes> {
+        let query = request.uri().query().unwrap_or_default();
+        let target = format!("/{token}?{query}");
+        *request.uri_mut() = Uri::try_from(target).unwrap_or_default();
+        let letter = Letter::of(Door::Callback { is_whole }, &request, None, None);
+        self.ask(&letter, HUB_MAX).await.unwrap_or_else(|why| {
+            tracing::warn!("A request of a hub could not be handed on: {why}");
+            away("try again after the time in Retry-After")
+        })
+    }
+
     /// The answer to the operator.
     pub(super) async fn operator(&self, request: &Request<Bytes>) -> Response<Bytes> {
         let letter = Letter::of(Door::Operator, request, None, None);

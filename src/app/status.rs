@@ -3,12 +3,17 @@
 
 use super::{registry::UnreadEntry, removed::RemovedFeed};
 use crate::{
-    feed::schedule::{FaultNote, Whose},
+    feed::{
+        pushed_feed::{PushStage, PushStanding},
+        schedule::{FaultNote, Whose},
+        stamp::Stamp,
+    },
     store::NodesStatus,
 };
 use chrono::{SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use url::Url;
 
 /// The time, as the status tells it.
 pub(super) fn now() -> String {
@@ -183,6 +188,9 @@ pub struct FeedStatus {
     pub failures: u32,
     /// The fault, and whose it is.
     pub fault: Option<FaultStatus>,
+    /// The push of its news by a hub or a cloud of its publisher; `None` where nothing is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push: Option<PushStatus>,
     /// The software that it is read as, and why.
     pub platform: Option<String>,
     /// Oddities of its last document, such as a cut end or markup that was mended.
@@ -215,6 +223,78 @@ pub struct FeedStatus {
     /// Requests that wait for a change now: long polls and streams of events. Subscriptions are
     /// counted apart.
     pub waiters: usize,
+}
+
+/// The push of the news of a feed by a hub (WebSub) or a cloud (rssCloud) of its publisher.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PushStatus {
+    /// `hub` or `cloud`.
+    pub by: String,
+    /// Its host.
+    pub host: String,
+    /// `asked`, `failing`, `subscribed`, `working` or `silent`.
+    pub state: String,
+    /// Since when it is subscribed.
+    pub since: Option<String>,
+    /// Time of the last push.
+    pub last_push_at: Option<String>,
+    /// Time of the next request to it.
+    pub next_request_at: Option<String>,
+    /// The last failure or refusal, in words.
+    pub error: Option<String>,
+}
+
+impl PushStatus {
+    /// The same in words; `when` spells a moment.
+    pub fn in_words(&self, when: impl Fn(&str) -> String) -> String {
+        let Self { by, host, .. } = self;
+        let last_push = match &self.last_push_at {
+            Some(at) => format!("last push {}", when(at)),
+            None => "it has pushed nothing yet".to_owned(),
+        };
+        match self.state.as_str() {
+            "working" => format!("pushed by its {by} {host}; {last_push}"),
+            "subscribed" => format!("subscribed at its {by} {host}; {last_push}"),
+            "silent" => format!(
+                "its {by} {host} has not told of news several times, so it is polled as usual; {last_push}"
+            ),
+            "failing" => {
+                let error = self.error.as_deref().unwrap_or_default();
+                let next = self.next_request_at.as_deref().map(when);
+                let next = next.map(|next| format!("; it is asked again {next}"));
+                format!(
+                    "its {by} {host} does not push: {error}{}",
+                    next.unwrap_or_default()
+                )
+            }
+            _ => format!("its {by} {host} was asked to push, and has not confirmed yet"),
+        }
+    }
+}
+
+impl From<PushStanding> for PushStatus {
+    fn from(standing: PushStanding) -> Self {
+        let url = Url::parse(&standing.url).ok();
+        let host = url.as_ref().and_then(Url::host_str);
+        let moment = |at: Stamp| (at < Stamp::MAX).then(|| at.rfc3339());
+        Self {
+            by: if standing.is_cloud { "cloud" } else { "hub" }.to_owned(),
+            host: host.unwrap_or_default().to_owned(),
+            state: match standing.stage {
+                PushStage::Asked => "asked",
+                PushStage::Failing => "failing",
+                PushStage::Subscribed => "subscribed",
+                PushStage::Working => "working",
+                PushStage::Silent => "silent",
+            }
+            .to_owned(),
+            since: standing.since.and_then(moment),
+            last_push_at: standing.last_push.and_then(moment),
+            next_request_at: moment(standing.next_at),
+            error: standing.why,
+        }
+    }
 }
 
 /// The wait of a feed whose next poll is put off.

@@ -198,6 +198,10 @@ fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
             to
         ));
     }
+    if let Some(push) = &feed.push {
+        let spelt = |at: &str| when(Some(at), now).unwrap_or_default();
+        found.push(push.in_words(spelt));
+    }
     if let Some(remark) = &feed.remark {
         found.push(format!("its last document: {remark}"));
     }

@@ -9,6 +9,7 @@ use super::{
     explain::Explainer,
     groups::GroupKeeper,
     looks::ReaderLooks,
+    push_inlet::WorkInlet,
     relay::Relay,
     reload::Reloader,
     site_feeds::{SiteFaults, SiteWatch},
@@ -45,11 +46,12 @@ use crate::{
         hub_forms::HubService,
         key_directory::key_directory,
         own_addresses::Listeners,
-        own_mounts::{WayToOrigins, answers_itself, own_mounts},
+        own_mounts::{PushInletParts, WayToOrigins, answers_itself, own_mounts},
         routing::mount::Mount,
         sites::fresh_looks::FreshLooks,
     },
     store::{SealKey, Store},
+    subscriber::{self, Subscriber},
     telemetry::Metrics,
     xmpp::{self, Component},
 };
@@ -64,9 +66,13 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, util::BoxCloneSyncService};
+use url::Url;
 
 /// Polls a second at most after a first start, when all feeds were polled at one time.
 const POLLS_PER_SEC: u64 = 10;
+
+/// Bytes of the answer of a hub at most.
+const HUB_ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// ReaderLooks for readers of old addresses at one host at once, without waiting.
 const LOOKS_BURST: NonZeroU32 = NonZeroU32::new(20).expect("20 is not 0");
@@ -383,6 +389,34 @@ impl Wiring {
         })
     }
 
+    /// Whoever subscribes at the hubs that feeds name, if anybody does.
+    pub(super) async fn subscriber(&self, own: OwnPlaces) -> anyhow::Result<Option<Subscriber>> {
+        let config = &self.config.push;
+        if !config.is_on(&self.config.server.public_url) {
+            return Ok(None);
+        }
+        let client = ClientConfig {
+            wire_bytes_max: HUB_ANSWER_BYTES_MAX,
+            body_bytes_max: HUB_ANSWER_BYTES_MAX,
+            idle_per_host: self.idle_per_host,
+            ..ClientConfig::default()
+        };
+        let client = layers::upstream(&client, Governor::default())?;
+        let subscriber = Subscriber::open(subscriber::Parts {
+            config: config.clone(),
+            callbacks: Url::parse(&self.site().callbacks())?,
+            store: self.store.clone(),
+            notify: self.notify.clone(),
+            catalog: self.gate.catalog.clone(),
+            clock: self.clock.clone(),
+            client: layers::marked_callbacks(client, self.mark.clone()),
+            user_agent: self.user_agent()?,
+            is_own: Arc::new(move |url| own.holds(url, &[])),
+            metrics: self.metrics.clone(),
+        });
+        Ok(Some(subscriber.await?))
+    }
+
     /// The component of a server of XMPP, if there is one.
     pub(super) fn xmpp(&self, readers: &Arc<Readers>) -> anyhow::Result<Option<Arc<Component>>> {
         let component = Component::new(xmpp::Parts {
@@ -437,6 +471,11 @@ impl Wiring {
     ) -> anyhow::Result<Vec<Mount>> {
         let trusted = self.config.server.trusted_proxies.clone();
         let hub = hub_service(workplace.clone(), Relay(self.store.clone()), trusted);
+        let body_bytes_max = self.config.upstream.wire_bytes_max;
+        let pushes = PushInletParts {
+            inlet: Arc::new(WorkInlet::new(workplace.clone(), Relay(self.store.clone()))),
+            body_bytes_max: usize::try_from(body_bytes_max).unwrap_or(usize::MAX),
+        };
         let looks: Arc<dyn FreshLooks> = Arc::new(ReaderLooks {
             workplace: workplace.clone(),
             relay: Relay(self.store.clone()),
@@ -450,6 +489,7 @@ impl Wiring {
         let ours = own_mounts(
             context,
             hub,
+            pushes,
             origin.map(|origin| WayToOrigins { origin, looks }),
         );
         Ok(directory.into_iter().chain(ours).collect())

@@ -5,6 +5,7 @@ use crate::{
     hub::Hub,
     ingest::Poller,
     locks::{read, write},
+    subscriber::Subscriber,
 };
 use std::{
     sync::{Arc, RwLock},
@@ -21,6 +22,8 @@ pub(super) struct Workplace(Arc<RwLock<Option<Arc<Work>>>>);
 pub(super) struct Work {
     pub(super) poller: Poller,
     pub(super) hub: Arc<Hub>,
+    /// Whoever subscribes at hubs of others; `None` where nobody does.
+    pub(super) subscriber: Option<Subscriber>,
     pub(super) tasks: WorkTasks,
 }
 

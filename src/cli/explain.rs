@@ -145,6 +145,7 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     ));
     lines.push(row("because", tame(&polling.why)));
     lines.push(row("next full check", audit(told)));
+    lines.extend(told.push.iter().map(|text| row("push", tame(text))));
     lines.extend(told.platform.iter().map(|text| row("software", tame(text))));
     lines.extend(polling.remark.iter().map(|text| row("remark", tame(text))));
     if told.is_complete {

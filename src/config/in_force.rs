@@ -87,11 +87,13 @@ pub fn settings_in_force(source: &ConfigSource) -> Result<Vec<Setting>, ConfigEr
     settings.add_table("upstream", &config.upstream);
     settings.add_table("hub", &config.hub);
     settings.add_table("xmpp", &config.xmpp);
+    settings.add_table("push", &config.push);
     settings.add_table("platforms", &config.platforms);
     settings.add_list("site", &config.site, |_| None);
     settings.add_list("feed", &config.feed, |feed| Some(&feed.name));
     settings.add_list("group", &config.group, |group| Some(&group.name));
     settings.add_list("webhook", &config.webhook, |_| None);
+    settings.add_list("alert", &config.alert, |_| None);
     settings.add_list("credentials", &config.credentials, |_| None);
     Ok(settings.found)
 }

@@ -136,6 +136,8 @@ pub struct DocumentFacts {
     pub broken_since: Option<Stamp>,
     /// Documents running of which each was another.
     pub changed_running: u32,
+    /// True while items are missing from it that are not decided on.
+    pub has_suspects: bool,
 }
 
 /// Change, or none, that the last good answer brought.
@@ -160,6 +162,8 @@ pub struct Policy {
     /// Seconds over which the second polls of feeds are spread whose first ones were at one time,
     /// as after a first start.
     pub spread_secs: u64,
+    /// True while a hub or a cloud tells of its news, so that it is polled less often.
+    pub is_pushed: bool,
 }
 
 impl Default for Policy {
@@ -168,6 +172,7 @@ impl Default for Policy {
             min_secs: None,
             max_secs: 86_400,
             spread_secs: 0,
+            is_pushed: false,
         }
     }
 }

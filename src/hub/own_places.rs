@@ -52,7 +52,7 @@ impl fmt::Debug for OwnPlaces {
 impl OwnPlaces {
     /// True for a callback that leads to a place at which we answer ourselves. `found` are the
     /// addresses behind its name, as far as they are known.
-    pub(super) fn holds(&self, callback: &str, found: &[IpAddr]) -> bool {
+    pub fn holds(&self, callback: &str, found: &[IpAddr]) -> bool {
         let Ok(url) = Url::parse(callback) else {
             return false;
         };

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     feed::{
         archive::ArchiveWalk,
-        schedule::{self, Failure, FaultKind, Plan, PollOutcome, PollState, Repeat, Whose},
+        schedule::{self, Failure, FaultKind, Plan, Policy, PollOutcome, PollState, Repeat, Whose},
         stamp::Stamp,
     },
     secret::public_text,
@@ -28,6 +28,8 @@ mod legacy;
 mod page_feed;
 
 mod poll_end;
+
+mod pushed;
 
 mod recognition;
 
@@ -73,6 +75,21 @@ pub struct Polled {
     pub check_at: Option<Stamp>,
     /// Time at which the feed's archives are walked again, if that was decided with this document.
     pub again_at: Option<Stamp>,
+}
+
+impl Polled {
+    /// Nothing that was polled, with this state.
+    fn resting(state: PollState) -> Self {
+        Self {
+            end: PollEnd::Document(ChangeCounts::default()),
+            state,
+            saving: PollSaving::Late,
+            host_pause: None,
+            walk: None,
+            check_at: None,
+            again_at: None,
+        }
+    }
 }
 
 /// Place of the state of a poll that has ended.
@@ -223,11 +240,21 @@ impl<'a> Poll<'a> {
             warn!(feed.name = %feed.name, "`{}` redirects for good to {to}; give that as its url in the configuration", feed.name);
         }
         self.tell_announced(&polled.state);
+        self.tell_news(&polled.end);
         self.context
             .metrics
             .poll(outcome(&polled), self.started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.timetable.next_at.rfc3339(), "Polled `{}`", feed.name);
         polled
+    }
+
+    /// Tells whoever is pushed the news of the feed that a poll found some.
+    fn tell_news(&self, end: &PollEnd) {
+        let found = matches!(end, PollEnd::Document(counts) if counts.new > 0);
+        if found && let Some(push) = self.context.notify.upstream_push() {
+            let before = self.state.timetable.polled_at;
+            push.found_by_poll(self.feed.no, before, self.answered_at);
+        }
     }
 
     /// Tells of a move that documents announce: once when they begin, and once when it is followed.
@@ -313,15 +340,16 @@ impl<'a> Poll<'a> {
     /// The poll state after an outcome that is no failure.
     fn remember(&self, outcome: &PollOutcome<'_>) -> Polled {
         let (now, jitter) = (self.context.now(), (self.context.jitter)());
-        let next = schedule::next(self.state, outcome, &self.feed.policy(), now, jitter);
+        let push = self.context.notify.upstream_push();
+        let policy = Policy {
+            is_pushed: push.is_some_and(|push| push.works(self.feed.no, now)),
+            ..self.feed.policy()
+        };
+        let next = schedule::next(self.state, outcome, &policy, now, jitter);
         Polled {
             end: PollEnd::of(outcome),
-            state: next,
             saving: PollSaving::of(outcome),
-            host_pause: None,
-            walk: None,
-            check_at: None,
-            again_at: None,
+            ..Polled::resting(next)
         }
     }
 

@@ -67,6 +67,8 @@ pub enum Endpoint {
     Archive(String, Representation, ArchivePlace),
     /// The changes of the named feed as a stream of events.
     Events(String),
+    /// The callback with this token, at which hubs of others tell of feeds.
+    Callback(String),
 }
 
 /// A view in a representation, as a URL names it.
@@ -97,6 +99,7 @@ impl fmt::Display for Endpoint {
             Self::About(name) => write!(f, "/feeds/{name}/about"),
             Self::Negotiated(name) => write!(f, "/feeds/{name}"),
             Self::Events(name) => write!(f, "/feeds/{name}.{EVENTS}"),
+            Self::Callback(token) => write!(f, "/{CALLBACKS}/{token}"),
             Self::Page(name, representation) => match representation.audience() {
                 Audience::Full => write!(f, "/feeds/{name}.{}", representation.suffix()),
                 Audience::Classic => {
@@ -128,6 +131,11 @@ const EVENTS: &str = "events";
 /// The path of registrations of rssCloud, by the name that it has everywhere.
 const CLOUD: &str = "pleaseNotify";
 
+/// The step of our paths before the token of a callback.
+const CALLBACKS: &str = "in";
+/// Hexadecimal digits of the token of a callback.
+const TOKEN_DIGITS: usize = 32;
+
 /// The end of the file name of the members of a group.
 const OPML: &str = "opml";
 
@@ -144,7 +152,12 @@ impl Endpoint {
     /// The name of the feed that it is of.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::List | Self::Outline | Self::OpenApi | Self::Hub | Self::Cloud => None,
+            Self::List
+            | Self::Outline
+            | Self::OpenApi
+            | Self::Hub
+            | Self::Cloud
+            | Self::Callback(_) => None,
             Self::HubOf(name)
             | Self::About(name)
             | Self::OutlineOf(name)
@@ -161,6 +174,7 @@ impl Endpoint {
             ["feeds.opml"] => Self::Outline,
             ["hub"] | ["hub", ""] => Self::Hub,
             [CLOUD] => Self::Cloud,
+            [CALLBACKS, token] if is_token(token) => Self::Callback(token.to_owned()),
             [OPENAPI] => Self::OpenApi,
             ["feeds", name, "hub"] | ["feeds", name, "hub", ""] => Self::HubOf(name.to_owned()),
             ["feeds", name, "about"] => Self::About(name.to_owned()),
@@ -188,6 +202,12 @@ impl Endpoint {
             _ => return None,
         })
     }
+}
+
+/// True for what the token of a callback may be. A site may have anything else there.
+fn is_token(token: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    token.len() == TOKEN_DIGITS && token.bytes().all(is_digit)
 }
 
 /// True for what a feed may be called: no `..`, and nothing that others take for the end of a step.
@@ -313,6 +333,11 @@ impl Site {
     /// The hub for every feed.
     pub fn hub(&self) -> String {
         self.print(&Endpoint::Hub)
+    }
+
+    /// The URL of callbacks before their tokens, with a slash at its end.
+    pub fn callbacks(&self) -> String {
+        format!("{}/{CALLBACKS}/", self.root)
     }
 
     /// The description of a feed.

@@ -5,6 +5,7 @@ use super::{
     answers::{accept, refusal::Refusal},
     feeds::{context::ServeContext, discovery, event_stream, pull},
     hub_forms::{HubForms, HubService},
+    push_inlet::{NoInlet, PushCallbacks, PushInlet},
     routing::mount::{Handler, Mount},
     sites::{
         fresh_looks::FreshLooks,
@@ -36,12 +37,31 @@ pub struct WayToOrigins {
     pub looks: Arc<dyn FreshLooks>,
 }
 
+/// The callbacks at which hubs of others tell of feeds.
+pub struct PushInletParts {
+    /// Whoever answers there.
+    pub inlet: Arc<dyn PushInlet>,
+    /// The longest push that is read, bytes.
+    pub body_bytes_max: usize,
+}
+
+impl PushInletParts {
+    /// No callbacks.
+    pub fn none() -> Self {
+        Self {
+            inlet: Arc::new(NoInlet),
+            body_bytes_max: 0,
+        }
+    }
+}
+
 /// The mounts of our own paths, and of the sites before which we stand: theirs are all paths at
 /// which we have nothing, and `origins` leads to them. The last takes what is left, and knows what
 /// is not there.
 pub fn own_mounts(
     context: Arc<ServeContext>,
     hub: HubService,
+    pushes: PushInletParts,
     origins: Option<WayToOrigins>,
 ) -> Vec<Mount> {
     let ours = {
@@ -56,6 +76,11 @@ pub fn own_mounts(
         hub: hub.clone(),
         context: context.clone(),
     };
+    let is_callback = {
+        let ours = ours.clone();
+        move |request: &Parts| matches!(ours(request), Some(Endpoint::Callback(_)))
+    };
+    let callbacks = PushCallbacks::new(context.clone(), pushes.inlet, pushes.body_bytes_max);
     // Of the whole server, not of a site: its layers answer, with all the methods that we take (RFC
     // 9110 section 9.3.7).
     let is_whole = |request: &Parts| request.method == Method::OPTIONS && request.uri.path() == "*";
@@ -74,21 +99,20 @@ pub fn own_mounts(
         Mount::own(is_moved, Moved(context.clone())),
         Mount::own(is_whole, forms.clone()),
         Mount::own(is_hub, forms),
+        Mount::own(is_callback, callbacks),
     ];
+    let is_ping = {
+        let context = context.clone();
+        move |request: &Parts| could_be_ping(&context, request)
+    };
+    let pings = |origin| Pings {
+        context: context.clone(),
+        hub,
+        origin,
+    };
     if let Some(WayToOrigins { origin, looks }) = origins {
         let origin = site_pages(context.clone(), origin);
-        let is_ping = {
-            let context = context.clone();
-            move |request: &Parts| could_be_ping(&context, request)
-        };
-        mounts.push(Mount::bare(
-            is_ping,
-            Pings {
-                context: context.clone(),
-                hub,
-                origin: origin.clone(),
-            },
-        ));
+        mounts.push(Mount::bare(is_ping, pings(Some(origin.clone()))));
         let is_there = {
             let context = context.clone();
             move |request: &Parts| {
@@ -107,6 +131,8 @@ pub fn own_mounts(
             move |request| sites.of(request).is_some(),
             origin,
         ));
+    } else {
+        mounts.push(Mount::own(is_ping, pings(None)));
     }
     mounts.push(Mount::own(|_| true, FeedPages(context)));
     mounts
@@ -261,6 +287,7 @@ impl Handler for FeedPages {
             Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::Cloud => {
                 Err(context.unknown("there is no hub here"))
             }
+            Endpoint::Callback(_) => Err(context.unknown("there is nothing here")),
         };
         let mut response = response?;
         if let Some(secs) = refresh_secs.filter(|_| is_page(&response)) {

@@ -25,4 +25,5 @@ mod streaming;
 
 mod filtering;
 
+mod pinging;
 mod private;

@@ -42,6 +42,8 @@ mod registry;
 
 pub(super) mod events;
 
+pub(super) mod pushed_feeds;
+
 mod sharing;
 
 mod properties;

@@ -6,6 +6,7 @@ use crate::{
     auth::{AccessToken, User},
     feed::{
         archive::ArchiveWalk,
+        pushed_feed::PushedFeed,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
     },
@@ -75,6 +76,14 @@ pub fn registry(store: &dyn Store) -> Rows<'_, RegistryEntry> {
     paged(
         |after| store.registry(after, ROWS_MAX),
         |entry| entry.name.clone(),
+    )
+}
+
+/// Push from upstream for every feed that has it, by feed.
+pub fn pushed_feeds(store: &dyn Store) -> Rows<'_, (FeedNo, PushedFeed)> {
+    paged(
+        |after| store.pushed_feeds(after, ROWS_MAX),
+        |(feed, _)| *feed,
     )
 }
 

@@ -56,6 +56,8 @@ mod registry;
 
 mod events;
 
+mod pushed_feeds;
+
 mod forgotten;
 
 pub(in crate::store) mod subscriptions;

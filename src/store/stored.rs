@@ -59,6 +59,8 @@ mod registry;
 
 mod event;
 
+mod pushed_feed;
+
 mod group;
 
 mod clock;

@@ -3,9 +3,9 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, EventStore, Feeds, FoundFeeds, GroupStep,
-    Groups, HostPause, Nodes, Polls, Receipt, RegistryChange, RegistryEntry, RegistryStore,
-    SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription,
-    SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    Groups, HostPause, Nodes, Polls, PushedFeeds, Receipt, RegistryChange, RegistryEntry,
+    RegistryStore, SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture,
+    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
     condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -20,6 +20,7 @@ use crate::{
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
         part::WantedPart,
+        pushed_feed::PushedFeed,
         reconcile::Evidence,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -170,6 +171,10 @@ tapped! { 'a
     EventStore {
         keep_events(events: Vec<Event>) -> ();
         events(before: Option<Stamp>, max: usize) -> Vec<Event>;
+    }
+    PushedFeeds {
+        keep_pushed_feed(feed: FeedNo, row: Option<PushedFeed>) -> ();
+        pushed_feeds(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, PushedFeed)>;
     }
     Upkeep {
         check() -> ();

@@ -23,6 +23,7 @@ mod operator;
 mod opml;
 mod ping;
 mod probe;
+mod pushed;
 mod registry;
 mod reload;
 mod store_file;

@@ -29,7 +29,7 @@ use everfeed::{
         self,
         answers::first_seen::FirstSeen,
         feeds::{context::ServeContext, long_poll::Waiters},
-        own_mounts::own_mounts,
+        own_mounts::{PushInletParts, own_mounts},
         routing::{router::Router, stack::stack},
     },
     store::{Store, StoreError, memory::Memory},
@@ -162,7 +162,12 @@ impl Life {
             let hub = asked.clone();
             async move { Ok::<_, Infallible>(hub.handle(request, None).await) }
         });
-        let router = Router::new(own_mounts(context, BoxCloneSyncService::new(forms), None));
+        let router = Router::new(own_mounts(
+            context,
+            BoxCloneSyncService::new(forms),
+            PushInletParts::none(),
+            None,
+        ));
         let service = ServiceBuilder::new()
             .map_response(|answer: Response<_>| answer.map(UnsyncBoxBody::new))
             .service(stack(router, Metrics::default()));

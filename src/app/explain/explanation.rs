@@ -11,6 +11,9 @@ pub struct Explanation {
     pub url: String,
     /// The state of its polling, with the reason.
     pub polling: Polling,
+    /// The push of its news by a hub or a cloud of its publisher, in words.
+    #[serde(default)]
+    pub push: Option<String>,
     /// The software that it is read as, and why.
     pub platform: Option<String>,
     /// True when its documents say that they are the whole feed.

@@ -17,6 +17,11 @@ pub(in crate::app) enum Door {
     Operator,
     /// A look at the origin of an old feed.
     Look,
+    /// A callback at which a hub tells of a feed.
+    Callback {
+        /// False where its body was not read to its end.
+        is_whole: bool,
+    },
 }
 
 /// A request, with what the process that got it knows of its sender.

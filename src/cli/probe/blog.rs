@@ -14,6 +14,7 @@ use crate::{
         probe::{Choice, DocumentFormat, USUAL_PATHS},
     },
     config::Config,
+    feed::pushed_feed::links_with,
     secret::masked,
     setting::holds_controls,
 };
@@ -358,31 +359,6 @@ fn link_targets(given: &Given, rel: &str) -> Vec<String> {
     links.filter_map(resolved).collect()
 }
 
-/// The targets with this relation in the value of a `Link` header.
-fn links_with<'v>(value: &'v str, rel: &str) -> Vec<&'v str> {
-    let mut found = Vec::new();
-    // Every link but the text before the first one begins with its target.
-    for link in value.split('<').skip(1) {
-        let Some((target, parameters)) = link.split_once('>') else {
-            continue;
-        };
-        let is_rel = |parameter: &str| {
-            let Some((name, value)) = parameter.split_once('=') else {
-                return false;
-            };
-            let value = value.trim().trim_end_matches(',').trim().trim_matches('"');
-            name.trim().eq_ignore_ascii_case("rel")
-                && value
-                    .split_ascii_whitespace()
-                    .any(|word| word.eq_ignore_ascii_case(rel))
-        };
-        if parameters.split(';').any(is_rel) {
-            found.push(target.trim());
-        }
-    }
-    found
-}
-
 /// Gives the credentials of the URL that was given to a feed of the same server.
 fn lend_credentials(from: &Url, to: &mut Url) {
     if from.origin() == to.origin() && !from.username().is_empty() {
@@ -428,18 +404,5 @@ mod tests {
         check("", None);
         check("http://", None);
         check("a blog", None);
-    }
-
-    #[test]
-    fn links_of_a_header_are_told_apart_by_their_relations() {
-        let check = |value: &str, expect: &[&str]| assert_eq!(links_with(value, "hub"), expect);
-        check("<https://h.example/>; rel=\"hub\"", &["https://h.example/"]);
-        check(
-            "<a>; rel=self, <b>; rel=hub, <c>; rel=\"alternate hub\"",
-            &["b", "c"],
-        );
-        check("<a,b>; title=\"x; y\"; REL=Hub", &["a,b"]);
-        check("<a>; rel=\"github\"", &[]);
-        check("<a", &[]);
     }
 }

@@ -7,8 +7,10 @@ use super::{
     sheet::tame,
     source::Given,
 };
+use crate::feed::pushed_feed::NamedPush;
 use everfeed_adapters::{Entry, Rhythm, SlicedDocument};
 use std::collections::BTreeMap;
+use url::Url;
 
 /// A label and what it labels, one text a line. Facts that the document leaves open are left out.
 pub(super) type Fact = (&'static str, Vec<String>);
@@ -128,10 +130,33 @@ fn duration(secs: u64) -> String {
     }
 }
 
-/// Services that would tell of changes: hubs and rssCloud.
+/// Services that tell of changes, and which of them are asked where push is on.
 fn push(findings: &Findings<'_>) -> Vec<String> {
     let metadata = &findings.window.metadata;
-    let hubs = metadata.hubs().map(|hub| format!("hub {}", tame(hub)));
+    let named = named_push(findings);
+    let topic = named.topics.first().map_or("", String::as_str);
+    let asked = named.hubs.iter().map(|hub| {
+        let by = if named.is_by_table {
+            ", known by the host"
+        } else {
+            ""
+        };
+        format!("hub {}{by}; asked to push {}", tame(hub), tame(topic))
+    });
+    // Some are asked over https, though they are named without.
+    let address = |url: &str| {
+        url.split_once(':')
+            .map(|(_, rest)| rest.trim_end_matches('/').to_owned())
+    };
+    let is_left = |hub: &&str| {
+        !named
+            .hubs
+            .iter()
+            .any(|asked| address(asked) == address(hub))
+    };
+    let left = metadata.hubs().filter(is_left);
+    let left = left.map(|hub| format!("hub {}; not asked", tame(hub)));
+    let hubs = asked.chain(left);
     let clouds = metadata.cloud.iter().map(|cloud| {
         let said = |text: &Option<String>| text.clone().unwrap_or_default();
         let port = cloud
@@ -141,11 +166,31 @@ fn push(findings: &Findings<'_>) -> Vec<String> {
         let (domain, path, protocol) = (&cloud.domain, said(&cloud.path), said(&cloud.protocol));
         let procedure = said(&cloud.register_procedure);
         let told = format!("rssCloud at {domain}{port}{path} by {protocol} {procedure}");
-        tame(told.trim_end())
+        let use_of_it = match &named.cloud {
+            Some(_) if named.hubs.is_empty() => "; asked to tell",
+            Some(_) => "; asked to tell if no hub pushes",
+            None => "; not asked",
+        };
+        tame(&format!("{}{use_of_it}", told.trim_end()))
     });
     let pings = findings.profile.filter(|profile| profile.pings.xml_rpc);
     let pings = pings.map(|_| "XML-RPC pings, if its owner lists us".to_owned());
     hubs.chain(clouds).chain(pings).collect()
+}
+
+/// The services that everfeed would ask.
+fn named_push(findings: &Findings<'_>) -> NamedPush {
+    let Findings { given, window, .. } = findings;
+    let links = given.headers.iter();
+    let links = links.filter(|(name, _)| name.eq_ignore_ascii_case("link"));
+    let links: Vec<&str> = links.map(|(_, value)| value.as_str()).collect();
+    // A file has no address of its own but the one that it names.
+    let own = given.base_url.as_deref().or(window.metadata.link("self"));
+    let landed = own.and_then(|url| Url::parse(url).ok());
+    let Some(landed) = landed.or_else(|| Url::parse("http://localhost/").ok()) else {
+        return NamedPush::default();
+    };
+    NamedPush::of(&links, &window.metadata, &landed)
 }
 
 fn absence(findings: &Findings<'_>) -> Vec<String> {

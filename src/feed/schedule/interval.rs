@@ -7,6 +7,8 @@ use crate::feed::stamp::{SECOND_US, Stamp};
 /// Seconds between polls at least, unless the configuration or the feed lowers it (DESIGN section
 /// 9).
 pub const FLOOR_SECS: u64 = 3600;
+/// Seconds between polls at least of a feed whose news are pushed.
+const PUSHED_SECS: u64 = 6 * 3600;
 /// Seconds to which a feed may lower the floor (POLLING 1.5).
 const HINTED_FLOOR_SECS: u64 = 900;
 /// The first step of a back-off (POLLING 1.5).
@@ -52,8 +54,23 @@ pub(super) fn ordinary_secs(
         .hinted_secs
         .unwrap_or(0)
         .max(fresh_secs.unwrap_or(0));
-    base.max(asked)
-        .clamp(floor_secs(state, policy), policy.max_secs)
+    let floor = floor_secs(state, policy);
+    let usual = base.max(asked).clamp(floor, policy.max_secs);
+    if policy.is_pushed && !state.document.has_suspects {
+        pushed_secs(usual, floor, policy)
+    } else {
+        usual
+    }
+}
+
+// Decides: How much less often is a feed polled whose hub tells of its news?
+/// Seconds to the next poll of a feed whose news are pushed: six hours or more, and a day at most,
+/// so that a hub that has fallen silent is noticed (UPSTREAM U-12).
+fn pushed_secs(usual: u64, floor: u64, policy: &Policy) -> u64 {
+    usual
+        .max(PUSHED_SECS)
+        .min(DAY_SECS.max(floor))
+        .min(policy.max_secs)
 }
 
 /// Half the median gap of the last arrivals; 0 while fewer than two are known.

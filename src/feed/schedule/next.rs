@@ -65,6 +65,8 @@ pub struct PolledDocument<'a> {
     pub broken_since: Option<Stamp>,
     /// The address to which it says that the feed has moved.
     pub announces: Option<String>,
+    /// True while items are missing from it that are not decided on.
+    pub has_suspects: bool,
 }
 
 /// Failure of a poll.
@@ -194,6 +196,7 @@ impl PollState {
             (Repeat::Changed, document.deferred_until);
         self.document.platform.clone_from(&document.platform);
         self.document.broken_since = document.broken_since;
+        self.document.has_suspects = document.has_suspects;
         self.document.changed_running = self.document.changed_running.saturating_add(1);
         let rhythm = document.rhythm;
         let ttl_secs = rhythm.ttl_mins.map(|mins| u64::from(mins) * 60);

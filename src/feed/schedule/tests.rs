@@ -11,11 +11,13 @@ const USUAL: Policy = Policy {
     min_secs: None,
     max_secs: DAY,
     spread_secs: 0,
+    is_pushed: false,
 };
 const QUICK: Policy = Policy {
     min_secs: Some(1),
     max_secs: DAY,
     spread_secs: 0,
+    is_pushed: false,
 };
 
 fn answer() -> Answer {
@@ -109,6 +111,7 @@ fn document(rhythm: &Rhythm) -> PolledDocument<'_> {
         platform: None,
         broken_since: None,
         announces: None,
+        has_suspects: false,
     }
 }
 
@@ -177,6 +180,7 @@ fn the_floor_is_an_hour_unless_the_document_or_the_configuration_lowers_it() {
             min_secs: Some(2 * HOUR),
             max_secs: DAY,
             spread_secs: 0,
+            is_pushed: false,
         },
         2 * HOUR,
     );
@@ -187,6 +191,7 @@ fn the_floor_is_an_hour_unless_the_document_or_the_configuration_lowers_it() {
             min_secs: None,
             max_secs: 2,
             spread_secs: 0,
+            is_pushed: false,
         },
         2,
     );
@@ -288,6 +293,7 @@ fn jitter_makes_an_interval_up_to_a_tenth_longer_but_never_longer_than_the_maxim
         min_secs: Some(2),
         max_secs: 2,
         spread_secs: 0,
+        is_pushed: false,
     };
     assert_eq!(due(&with_arrivals(&[0]), &tight, 1.0), 2_000_000);
     let state = next(
@@ -343,6 +349,7 @@ fn failures_back_off_exponentially_between_the_floor_and_the_maximum() {
             min_secs: Some(1),
             max_secs: 5,
             spread_secs: 0,
+            is_pushed: false,
         },
         5,
     );
@@ -452,7 +459,8 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
             &Policy {
                 min_secs: Some(1),
                 max_secs: 5,
-                spread_secs: 0
+                spread_secs: 0,
+                is_pushed: false,
             },
             60
         ),
@@ -488,6 +496,7 @@ fn a_429_without_retry_after_slows_the_whole_host_down() {
             min_secs: Some(1),
             max_secs: 5,
             spread_secs: 0,
+            is_pushed: false,
         },
         5,
     );
@@ -500,6 +509,7 @@ fn a_feed_that_is_gone_is_looked_at_once_a_day_for_two_weeks_and_then_left_alone
         min_secs: Some(1),
         max_secs: 5,
         spread_secs: 0,
+        is_pushed: false,
     };
     let gone = failed(&with_arrivals(&[0]), Some(410), None, &policy);
     assert_eq!(
@@ -819,6 +829,7 @@ fn a_restart_polls_nothing_that_is_not_due() {
         min_secs: None,
         max_secs: 5400,
         spread_secs: 0,
+        is_pushed: false,
     };
     assert_eq!(
         saved.clone().resumed(URL, &shorter, NOW).timetable.next_at,
@@ -855,6 +866,7 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
             min_secs,
             max_secs,
             spread_secs: 0,
+            is_pushed: false,
         })
     });
     for policy in policies {
@@ -903,4 +915,35 @@ fn second_polls_are_spread_over_as_long_as_the_feeds_need() {
         [3960 + 3600, 3960],
         "over no more than one interval"
     );
+}
+
+#[test]
+fn a_feed_whose_news_are_pushed_is_polled_after_six_hours_or_more_and_a_day_at_most_u_12() {
+    let pushed = |policy: Policy| Policy {
+        is_pushed: true,
+        ..policy
+    };
+    let rare = with_arrivals(&[40 * HOUR, 20 * HOUR, HOUR]);
+    let often = with_arrivals(&[3 * HOUR, 2 * HOUR, HOUR]);
+    check(&often, answer(), &pushed(USUAL), 6 * HOUR);
+    check(&often, answer(), &pushed(QUICK), 6 * HOUR);
+    check(&rare, answer(), &pushed(USUAL), 10 * HOUR);
+    // The operator's word on the longest interval counts.
+    let capped = Policy {
+        max_secs: 2 * HOUR,
+        ..USUAL
+    };
+    check(&often, answer(), &pushed(capped), 2 * HOUR);
+    // However rarely it changes, it is looked at once a day.
+    let lazy = Policy {
+        max_secs: 10 * DAY,
+        ..USUAL
+    };
+    let silent = with_arrivals(&[90 * DAY]);
+    check(&silent, answer(), &lazy, 10 * DAY);
+    check(&silent, answer(), &pushed(lazy), DAY);
+    // While something is missing that is not decided on, polls go on as usual.
+    let mut missing = often.clone();
+    missing.document.has_suspects = true;
+    check(&missing, answer(), &pushed(USUAL), HOUR);
 }

@@ -6,7 +6,7 @@ use crate::{
         Context, FeedSpec, Upstream,
         checks::{Check, Checked},
         lane::LaneJob,
-        polls::{Poll, Polled},
+        polls::{ChangeCounts, Poll, PollEnd, Polled},
         walks::{ArchiveReader, Stepped},
     },
     store::StoreError,
@@ -86,15 +86,38 @@ impl LaneJob for PollJob {
             state,
             is_unconditional,
         } = self;
+        let (state, pushed) = take_in_pushed(&parts.context, &spec, state).await;
         let poll = Poll::new(&parts.context, &spec, &state);
         let poll = if is_unconditional {
             poll.unconditional()
         } else {
             poll
         };
-        let polled = poll.run(&parts.upstream, &stop).await?;
+        let mut polled = poll.run(&parts.upstream, &stop).await?;
+        polled.end = polled.end.with(pushed);
         Some((spec, polled))
     }
+}
+
+/// Takes in the documents of a feed that were pushed; its state after that, and what they changed.
+async fn take_in_pushed(
+    context: &Context,
+    spec: &FeedSpec,
+    mut state: PollState,
+) -> (PollState, ChangeCounts) {
+    let mut counts = ChangeCounts::default();
+    let push = context.notify.upstream_push();
+    let documents = push.map(|push| push.take_documents(spec.no));
+    for document in documents.unwrap_or_default() {
+        let Some(polled) = Poll::new(context, spec, &state).pushed(document).await else {
+            continue;
+        };
+        if let PollEnd::Document(of_document) = polled.end {
+            counts = counts.plus(of_document);
+        }
+        state = polled.state;
+    }
+    (state, counts)
 }
 
 impl LaneJob for LookJob {

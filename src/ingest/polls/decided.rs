@@ -234,6 +234,16 @@ impl Decided {
         self.can_prove && (self.hides_deletions || self.decisions.window.absence.wants_audit())
     }
 
+    /// True where no item changes, and nothing is held back that was not before.
+    pub(super) fn changes_nothing(&self) -> bool {
+        self.decisions.changes.is_empty() && self.decisions.aliases.is_empty() && self.keeps_last
+    }
+
+    /// True while items are missing that are not decided on.
+    pub(super) fn has_suspects(&self) -> bool {
+        self.decisions.window.absence.suspects().next().is_some()
+    }
+
     /// Time from which on an unconditional answer decides on deleted items that were shown again.
     pub(super) fn agrees_at(&self, now: Stamp) -> Option<Stamp> {
         self.decisions.window.absence.revivals_agree_at(now)

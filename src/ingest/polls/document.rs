@@ -6,14 +6,15 @@ use crate::{
     feed::{
         absence::WindowEvent,
         inquiry::{DecisionBasis, Facts, Inquiry},
+        pushed_feed::NamedPush,
         reconcile::{Observation, observe},
         schedule::{Answer, BodyKind, Failure, FaultKind, PollOutcome, PolledDocument, Repeat},
     },
     ingest::{
-        Fetched,
+        DocumentFormat, Fetched,
         documents::{Import, Sliced},
         events::{tell, tell_platform},
-        feed_spec::reference_base,
+        feed_spec::{reference_base, without_credentials},
         platform,
         recording::RecordedSettings,
         transact::{Decision, answered, transact},
@@ -22,6 +23,7 @@ use crate::{
     store::Receipt,
 };
 use everfeed_adapters::NotAFeed;
+use http::header::LINK;
 use std::sync::Arc;
 use tracing::{error, warn};
 use url::Url;
@@ -33,7 +35,7 @@ const DIFFERENT_FEED_SECS: u64 = 7 * 86_400;
 const ALWAYS_CUT_SECS: u64 = 86_400;
 
 /// Results of a decision that are needed after its commit.
-struct Settled {
+pub(super) struct Settled {
     polled: Polled,
     counts: ChangeCounts,
     events: Vec<WindowEvent>,
@@ -44,7 +46,7 @@ struct Settled {
 
 impl Settled {
     /// The commit of a decision, and what goes with it.
-    fn of(decided: Decided, polled: Polled) -> Decision<Self> {
+    pub(super) fn of(decided: Decided, polled: Polled) -> Decision<Self> {
         let (events, ends_walk, counts) = (
             decided.events().to_vec(),
             decided.ends_walk(),
@@ -105,6 +107,7 @@ impl Poll<'_> {
                 return Ok(self.held_back(&sliced, answer, begun.map(|walk| *walk), until));
             }
         };
+        let named = self.named_push(&sliced, &fetched, &landed);
         // Its bytes are not held while what it changes is written.
         drop(fetched);
         let (sliced, import, answer, legacy) = (&sliced, &import, &answer, &legacy);
@@ -142,6 +145,7 @@ impl Poll<'_> {
                     platform: sliced.platform.clone(),
                     broken_since: self.broken_since(sliced),
                     announces: self.announced_by(sliced, answer),
+                    has_suspects: decided.has_suspects(),
                 };
                 let polled = self.remember(&PollOutcome::Document(answer.clone(), document));
                 Ok(Settled::of(decided, polled))
@@ -152,6 +156,9 @@ impl Poll<'_> {
             return Ok(self.remember(&PollOutcome::Unchanged(answer.clone())));
         }
         let (receipt, settled) = settled?.expect("every document is committed");
+        if let Some((push, named)) = self.context.notify.upstream_push().zip(named) {
+            push.document_taken(self.feed.no, named);
+        }
         if settled.may_rename_forgotten {
             self.keep_legacy(legacy.as_ref()).await;
         }
@@ -208,6 +215,17 @@ impl Poll<'_> {
                 }
                 kind => Failure::of(kind),
             })
+    }
+
+    /// The services of push that an answer names; `None` for what is no feed of somebody else.
+    fn named_push(&self, sliced: &Sliced, fetched: &Fetched, landed: &str) -> Option<NamedPush> {
+        if self.feed.legacy.is_some() || self.feed.format != DocumentFormat::Auto {
+            return None;
+        }
+        let landed = without_credentials(&Url::parse(landed).ok()?);
+        let links = fetched.headers.get_all(LINK).iter();
+        let links: Vec<&str> = links.filter_map(|value| value.to_str().ok()).collect();
+        Some(NamedPush::of(&links, &sliced.window.metadata, &landed))
     }
 
     /// The address to which a document says that the feed has moved. A feed of a site is at its place
@@ -271,6 +289,7 @@ impl Poll<'_> {
                 let decided = Decided::again(snapshot, &self.feed.deletions, self.answered_at);
                 let mut polled = self.remember(unchanged);
                 polled.state.timetable.wants_audit = hides_deletions || decided.wants_audit();
+                polled.state.document.has_suspects = decided.has_suspects();
                 Ok(Settled::of(decided, polled))
             },
         );
@@ -317,7 +336,7 @@ impl Poll<'_> {
     }
 
     /// Tells of a commit, and completes the result of the poll with it.
-    fn settled(&self, (receipt, settled): (Receipt, Settled)) -> Polled {
+    pub(super) fn settled(&self, (receipt, settled): (Receipt, Settled)) -> Polled {
         self.context.announce(self.feed, &receipt, self.started);
         for event in settled.events {
             tell(self.context, self.feed, event);
@@ -337,7 +356,7 @@ impl Poll<'_> {
     }
 
     /// Decides on a document; `None` when the feed moved on between two looks at it.
-    async fn decide(
+    pub(super) async fn decide(
         &self,
         snapshot: DecisionBasis,
         sliced: &Arc<Sliced>,

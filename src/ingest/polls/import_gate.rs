@@ -186,6 +186,7 @@ impl Poll<'_> {
             platform: sliced.platform.clone(),
             broken_since: None,
             announces: self.announced_by(sliced, &answer),
+            has_suspects: false,
         };
         let mut polled = self.remember(&PollOutcome::Document(answer, document));
         polled.state.validators = None;

@@ -57,7 +57,7 @@ impl PollEnd {
 
     /// The same with more that was committed. Deferred edits may be committed whatever the
     /// publisher answered.
-    pub(super) fn with(self, more: ChangeCounts) -> Self {
+    pub(in crate::ingest) fn with(self, more: ChangeCounts) -> Self {
         match self {
             Self::Document(counts) => Self::Document(counts.plus(more)),
             Self::Unchanged if more != ChangeCounts::default() => Self::Document(more),
@@ -91,7 +91,7 @@ impl ChangeCounts {
         counts
     }
 
-    fn plus(self, more: Self) -> Self {
+    pub(in crate::ingest) fn plus(self, more: Self) -> Self {
         Self {
             new: self.new + more.new,
             edited: self.edited + more.edited,

@@ -11,7 +11,7 @@ use crate::{
         answers::first_seen::FirstSeen,
         feeds::{context::ServeContext, long_poll::Waiters},
         hub_forms::HubService,
-        own_mounts::own_mounts,
+        own_mounts::{PushInletParts, own_mounts},
         routing::{router::Router, stack::stack},
     },
     store::traits::CatalogStore as _,
@@ -75,8 +75,13 @@ impl Site {
             stop: CancellationToken::new(),
         };
         let context = Arc::new(context);
-        let router = Router::new(own_mounts(context.clone(), hub(), None))
-            .listing(&context.readers.site().list());
+        let router = Router::new(own_mounts(
+            context.clone(),
+            hub(),
+            PushInletParts::none(),
+            None,
+        ))
+        .listing(&context.readers.site().list());
         let service = ServiceBuilder::new()
             .map_response(|answer: Response<_>| answer.map(UnsyncBoxBody::new))
             .service(stack(router, Metrics::default()));

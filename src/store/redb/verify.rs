@@ -21,6 +21,7 @@ use crate::{
         item::ItemId,
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
+        pushed_feed::PushedFeed,
         reconcile::{Evidence, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -40,11 +41,11 @@ use crate::{
             tables::{
                 COUNTED, CREATED, DOCUMENTS, EVENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS,
                 FEEDS, FOUND_FEEDS, FeedKey, GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS,
-                KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, REGISTRY,
-                SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey, StampValue,
-                SubscriptionKey, TERMS, TOKENS, USERS, WALKS, WINDOWS, WITNESSES, feed_key,
-                feed_of, holding_key, id_key, item_id_of, stamp_key, stamp_of, subscription_key,
-                subscription_of, term_of,
+                KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, PUSHED,
+                REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey,
+                StampValue, SubscriptionKey, TERMS, TOKENS, USERS, WALKS, WINDOWS, WITNESSES,
+                feed_key, feed_of, holding_key, id_key, item_id_of, stamp_key, stamp_of,
+                subscription_key, subscription_of, term_of,
             },
             word_index::{Segment, postings},
         },
@@ -323,6 +324,7 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.values::<FoundFeeds, _>(FOUND_FEEDS, "feeds of sites");
     table.values::<RegistryText, _>(REGISTRY, "entries of the registry");
     table.values::<Event, _>(EVENTS, "events");
+    table.values::<PushedFeed, _>(PUSHED, "hubs of feeds");
     table.values::<GroupRecord, _>(GROUPS, "groups");
     table.values::<GroupPost, _>(GROUP_POSTS, "posts of groups");
     table.read(HOLDINGS, "items in groups", |_, value| {

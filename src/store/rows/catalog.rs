@@ -10,8 +10,8 @@ use super::{
     subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, GROUP_POSTS, GROUPS, HOLDINGS, IDS, ITEMS,
-        KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS,
-        TERMS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, stamp_of,
+        KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, PUBLISHED, PUSHED, SEGMENTS, STAGING,
+        SUBSCRIPTIONS, TERMS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, stamp_of,
     },
 };
 use crate::{
@@ -235,6 +235,7 @@ fn remove(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
     tx.edit(WALKS)?.remove(&key)?;
     tx.edit(DOCUMENTS)?.remove(&key)?;
     tx.edit(GROUPS)?.remove(&key)?;
+    tx.edit(PUSHED)?.remove(&key)?;
     tx.edit(ITEMS)?.clear(&key)?;
     tx.edit(IDS)?.clear(&key)?;
     tx.edit(CREATED)?.clear(&key)?;

@@ -118,12 +118,14 @@ pub(in crate::store) const MEMBERSHIPS: Table<MembershipKey> = Table::new("membe
 pub(in crate::store) const HOSTS: Table<str> = Table::new("hosts");
 /// `RegistryText`, by the name of its feed.
 pub(in crate::store) const REGISTRY: Table<str> = Table::new("registry");
+/// `PushedFeed`.
+pub(in crate::store) const PUSHED: Table<FeedKey> = Table::new("pushed");
 
 /// `Event`, by its time.
 pub(in crate::store) const EVENTS: Table<StampValue> = Table::new("events");
 
 /// All tables.
-pub(in crate::store) const TABLES: [EngineTable; 33] = [
+pub(in crate::store) const TABLES: [EngineTable; 34] = [
     META.of_engine(),
     FEED_NAMES.of_engine(),
     FEEDS.of_engine(),
@@ -157,6 +159,7 @@ pub(in crate::store) const TABLES: [EngineTable; 33] = [
     MEMBERSHIPS.of_engine(),
     REGISTRY.of_engine(),
     EVENTS.of_engine(),
+    PUSHED.of_engine(),
 ];
 
 pub(in crate::store) fn feed_key(feed: FeedNo) -> FeedKey {

@@ -54,6 +54,7 @@ use crate::{
     store::{
         FoundFeeds, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
+        conformance::pushed_feeds::pushed_feed,
         content_mark::ContentMark,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Directive, Intent, Lease,
@@ -1159,6 +1160,7 @@ fn samples() -> Vec<Sample> {
                 text: "{\"name\":\"blog\",\"url\":\"http://x/\"}".into(),
             },
         ),
+        sample("full", pushed_feed()),
         sample(
             "full",
             Event {

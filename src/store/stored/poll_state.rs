@@ -24,7 +24,7 @@ stored_structs! {
         agrees_at,
     }
     Health { good_at, failures, fault, gone_at, moved, announced }
-    DocumentFacts { body, repeat, deferred_until, remark, platform, broken_since, changed_running }
+    DocumentFacts { body, repeat, deferred_until, remark, platform, broken_since, changed_running, has_suspects }
     PermanentMove { url, since }
     AnnouncedMove { url, since, is_taken }
     FaultNote { kind, since }

@@ -18,7 +18,7 @@ use everfeed::{
         answers::first_seen::FirstSeen,
         feeds::{context::ServeContext, long_poll::Waiters},
         hub_forms::HubService,
-        own_mounts::own_mounts,
+        own_mounts::{PushInletParts, own_mounts},
         routing::{router::Router, stack::stack},
     },
     telemetry::Metrics,
@@ -67,7 +67,12 @@ async fn get(blog: &Blog, target: &str) -> String {
         stop: CancellationToken::new(),
     };
     let service = stack(
-        Router::new(own_mounts(Arc::new(context), hub, None)),
+        Router::new(own_mounts(
+            Arc::new(context),
+            hub,
+            PushInletParts::none(),
+            None,
+        )),
         Metrics::default(),
     );
     let request = Request::get(target).body(Full::<Bytes>::default()).unwrap();

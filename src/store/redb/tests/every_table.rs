@@ -14,11 +14,12 @@ use crate::{
     },
     store::{
         AccountStore as _, Commit, EventStore as _, FoundFeeds, GROUP_BATCH_ITEMS, HostPause,
-        RegistryChange, RegistryStore as _, Store, Walks as _, WantedGroup,
+        PushedFeeds as _, RegistryChange, RegistryStore as _, Store, Walks as _, WantedGroup,
         conformance::{
             accounts::{token, user},
             archives,
             events::event,
+            pushed_feeds::pushed_feed,
             rig::{key, put},
         },
         engine::{RowWriter as _, WriteTable},
@@ -122,6 +123,10 @@ async fn fill(store: &dyn Store) {
     store.change_registry(vec![entry]).await.unwrap();
     let event = event(5, "h down", EventKind::Began);
     store.keep_events(vec![event]).await.unwrap();
+    store
+        .keep_pushed_feed(no, Some(pushed_feed()))
+        .await
+        .unwrap();
     store.save_polls(vec![], vec![pause()]).await.unwrap();
 }
 
@@ -168,6 +173,7 @@ async fn answers(store: &dyn Store) -> String {
     told.push(format!("{:?}", store.found_feeds(SITE).await.unwrap()));
     told.push(format!("{:?}", store.registry(None, 9).await.unwrap()));
     told.push(format!("{:?}", store.events(None, 9).await.unwrap()));
+    told.push(format!("{:?}", store.pushed_feeds(None, 9).await.unwrap()));
     assert_eq!(
         store.host_pauses(None, 9).await.unwrap(),
         [pause(), older_pause()]
@@ -284,6 +290,10 @@ async fn a_database_of_before_there_were_rows_answers_the_same() {
 
     let (_folder, path) = full_store().await;
     let store = reopen(&path).unwrap();
+    // There were none.
+    for (feed, _) in store.pushed_feeds(None, 9).await.unwrap() {
+        store.keep_pushed_feed(feed, None).await.unwrap();
+    }
     let (expected, subscribers) = (answers(&store).await, subscriptions(&store).await);
     let database = fresh_database();
     execute(&database, include_str!("../../postgres/tests/schema_4.sql"));
@@ -368,6 +378,7 @@ async fn starts(path: &Path) -> Result<Redb, StoreError> {
     store.host_pauses(None, 99).await.unwrap();
     store.registry(None, 99).await.unwrap();
     store.events(None, 99).await.unwrap();
+    store.pushed_feeds(None, 99).await.unwrap();
     Ok(store)
 }
 

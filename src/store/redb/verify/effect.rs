@@ -12,7 +12,9 @@ use crate::store::{
     StoreError,
     rows::{
         accounts, catalog,
-        tables::{EVENTS, FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, REGISTRY, SUBSCRIPTIONS, WALKS},
+        tables::{
+            EVENTS, FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, PUSHED, REGISTRY, SUBSCRIPTIONS, WALKS,
+        },
     },
 };
 use redb::ReadableDatabase as _;
@@ -42,6 +44,7 @@ impl DamageEffect {
             HOSTS.name(),
             POLLS.name(),
             POSITIONS.name(),
+            PUSHED.name(),
             REGISTRY.name(),
             SUBSCRIPTIONS.name(),
             WALKS.name(),
