@@ -78,11 +78,10 @@ impl FaultWatch {
         };
         let mut tasks = JoinSet::new();
         let journal = Journal::after(&known);
-        let open: Vec<Event> = journal.open().cloned().collect();
         let spawn = |task| {
             tasks.spawn(task);
         };
-        let alerts = Alerts::start(&self.alerts, &self.alert_parts, &open, spawn, &stop);
+        let alerts = Alerts::start(&self.alerts, &self.alert_parts, &known, spawn, &stop);
         let mut watching = Watching {
             started: Instant::now(),
             journal,
