@@ -69,24 +69,30 @@ impl ToldCause {
 }
 
 impl AlertPlan {
-    /// A plan whose receiver knows these open causes already, from before a restart.
-    pub(super) fn new<'a>(
+    /// A plan whose receiver was told of these events before a restart, oldest first. What it was not
+    /// told because its cause had been told shortly before is still news, unless that is long ago.
+    pub(super) fn after<'a>(
         quiet: Option<QuietHours>,
         again_after_secs: u64,
-        open: impl IntoIterator<Item = &'a Event>,
+        known: impl IntoIterator<Item = &'a Event>,
+        now: Stamp,
     ) -> Self {
-        let told = |event: &Event| ToldCause {
-            told_at: Some(event.at),
-            news: None,
-            lasting: event.is_lasting_fault().then(|| event.clone()),
-        };
-        let open = open.into_iter().filter(|event| is_sent(event));
+        let mut causes: BTreeMap<Cause, ToldCause> = BTreeMap::new();
+        for event in known.into_iter().filter(|event| is_sent(event)) {
+            let told = causes.entry(event.cause.clone()).or_default();
+            let next_at = told.told_at.map(|at| at.plus_secs(again_after_secs));
+            if next_at.is_none_or(|next_at| next_at <= event.at) {
+                told.told_at = Some(event.at);
+                told.news = None;
+            } else {
+                told.news = next_at.filter(|at| now < *at).map(|_| event.clone());
+            }
+            told.lasting = event.is_lasting_fault().then(|| event.clone());
+        }
         Self {
             quiet,
             again_after_secs,
-            causes: open
-                .map(|event| (event.cause.clone(), told(event)))
-                .collect(),
+            causes,
             sent: VecDeque::new(),
             not_before: Stamp::ZERO,
             gathers: false,

@@ -113,12 +113,12 @@ impl AlertWay for AlertCommand {
 }
 
 impl Alerts {
-    /// Makes the alerts of these settings, and hands each task to `spawn`. The receivers know the open
-    /// causes from before.
+    /// Makes the alerts of these settings, and hands each task to `spawn`. The receivers know these
+    /// events from before, oldest first.
     pub fn start(
         settings: &[AlertSettings],
         parts: &AlertParts,
-        open: &[Event],
+        known: &[Event],
         mut spawn: impl FnMut(BoxFuture<'static, ()>),
         stop: &CancellationToken,
     ) -> Self {
@@ -136,7 +136,12 @@ impl Alerts {
             };
             let task = AlertTask {
                 way,
-                plan: AlertPlan::new(settings.quiet(), settings.again_after_secs, open),
+                plan: AlertPlan::after(
+                    settings.quiet(),
+                    settings.again_after_secs,
+                    known,
+                    Stamp::from_micros(parts.clock.now_us()),
+                ),
                 clock: parts.clock.clone(),
                 events,
                 state: state.clone(),
@@ -389,7 +394,7 @@ mod tests {
                 taken: Arc::clone(&taken),
                 hangs,
             }),
-            plan: AlertPlan::new(None, 3600, []),
+            plan: AlertPlan::after(None, 3600, [], Stamp::from_micros(BEGIN_US)),
             clock: Arc::new(Paused(began)),
             events,
             state: state.clone(),

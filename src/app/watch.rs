@@ -78,11 +78,10 @@ impl FaultWatch {
         };
         let mut tasks = JoinSet::new();
         let journal = Journal::after(&known);
-        let open: Vec<Event> = journal.open().cloned().collect();
         let spawn = |task| {
             tasks.spawn(task);
         };
-        let alerts = Alerts::start(&self.alerts, &self.alert_parts, &open, spawn, &stop);
+        let alerts = Alerts::start(&self.alerts, &self.alert_parts, &known, spawn, &stop);
         let mut watching = Watching {
             started: Instant::now(),
             journal,
@@ -161,7 +160,7 @@ impl FaultWatch {
         {
             events.push(watching.journal.report_once(&finding, now));
         }
-        self.look_at_feeds(&mut watching.of_feeds);
+        self.look_at_feeds(&watching.journal, &mut watching.of_feeds);
         let mut observed = watching.of_feeds.0.clone();
         observed.findings.extend(self.findings(watching, now));
         observed.absorbed.extend(watching.alerts.untried());
@@ -187,7 +186,7 @@ impl FaultWatch {
     }
 
     /// Finds what is wrong with feeds, unless nothing has changed since.
-    fn look_at_feeds(&self, held: &mut (Observed, Option<(u64, usize)>)) {
+    fn look_at_feeds(&self, journal: &Journal, held: &mut (Observed, Option<(u64, usize)>)) {
         let (troubles, polled) = (self.poller.troubles(), self.poller.polled());
         let seen = (troubles.changes(), polled);
         if held.1 == Some(seen) {
@@ -195,7 +194,10 @@ impl FaultWatch {
         }
         let troubles = troubles.all();
         let troubles = troubles.iter().map(|trouble| &**trouble);
-        *held = (observed_feeds(troubles, polled), Some(seen));
+        *held = (
+            observed_feeds(troubles, polled, |cause| journal.is_open(cause)),
+            Some(seen),
+        );
     }
 }
 

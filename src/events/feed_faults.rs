@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const LASTING_POLLS: u32 = 2;
 /// Hosts that do not answer at once, at least, for the network to be taken for the cause.
 const NETWORK_HOSTS_MIN: usize = 10;
+/// Findings of one look at most, beside those of open causes; the others are counted.
+const FINDINGS_MAX: usize = 400;
 
 /// A feed that fails, or has moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct Observed {
     /// Causes that are a part of one of these: none of them begins, and one that is open does not
     /// end.
     pub absorbed: BTreeSet<Cause>,
+    /// The number of causes beyond those of these findings.
+    pub more: u32,
 }
 
 /// Feeds with one cause.
@@ -49,16 +53,19 @@ struct FaultyFeeds<'a> {
 // Decides: Which faults of feeds are one cause?
 /// The findings of these feeds, of so many that are polled. A fault is the host's where a server
 /// fails as a whole, and so are equal faults of feeds at one host. Where most feeds at many hosts do
-/// not answer, the network is the cause.
+/// not answer, the network is the cause. Of many causes those that are open have a finding, and the
+/// first others.
 pub fn observed_feeds<'a>(
     troubles: impl IntoIterator<Item = &'a FeedTrouble>,
     polled: usize,
+    is_open: impl Fn(&Cause) -> bool,
 ) -> Observed {
     let mut causes: BTreeMap<Cause, FaultyFeeds<'a>> = BTreeMap::new();
     let mut observed = Observed::default();
     for trouble in troubles {
         if let Some((to, since)) = &trouble.moved {
-            observed.findings.push(moved(trouble, to, *since));
+            let cause = Cause::new(EventTopic::Moved, &format!("{} {to}", trouble.feed));
+            observed.add(&is_open, cause, |cause| moved(trouble, cause, to, *since));
         }
         let Some(fault) = trouble.lasting_fault() else {
             continue;
@@ -86,11 +93,26 @@ pub fn observed_feeds<'a>(
         causes.retain(|cause, _| !absorbed.contains(cause));
         observed.absorbed = absorbed;
     }
-    let of_hosts = causes.into_iter();
+    for (cause, faulty) in causes {
+        observed.add(&is_open, cause, |cause| faulty.finding(cause));
+    }
     observed
-        .findings
-        .extend(of_hosts.map(|(cause, faulty)| faulty.finding(cause)));
-    observed
+}
+
+impl Observed {
+    /// Adds a finding, or counts it where there are too many and its cause is not open.
+    fn add(
+        &mut self,
+        is_open: &impl Fn(&Cause) -> bool,
+        cause: Cause,
+        finding: impl FnOnce(Cause) -> Finding,
+    ) {
+        if self.findings.len() < FINDINGS_MAX || is_open(&cause) {
+            self.findings.push(finding(cause));
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
 }
 
 impl FeedTrouble {
@@ -142,8 +164,7 @@ impl FaultyFeeds<'_> {
 }
 
 /// The finding of a feed that has moved.
-fn moved(trouble: &FeedTrouble, to: &str, since: Stamp) -> Finding {
-    let cause = Cause::new(EventTopic::Moved, &format!("{} {to}", trouble.feed));
+fn moved(trouble: &FeedTrouble, cause: Cause, to: &str, since: Stamp) -> Finding {
     let title = format!("`{}` has moved", trouble.feed);
     let text = format!("the publisher says that the feed is at {to} now");
     let finding = Finding::new(cause, FaultOwner::Nobody, since, &title, &text);
@@ -259,7 +280,7 @@ mod tests {
 
     /// Titles of the findings.
     fn check(troubles: &[FeedTrouble], polled: usize, expect: &[&str]) {
-        let observed = observed_feeds(troubles, polled);
+        let observed = observed_feeds(troubles, polled, |_| false);
         let titles: Vec<&str> = observed.findings.iter().map(|one| &*one.title).collect();
         assert_eq!(titles, expect);
     }
@@ -287,7 +308,7 @@ mod tests {
             .map(|no| trouble(&format!("f{no}"), "h", 2, kinds[no % 3].clone()))
             .collect();
         check(&all, 90, &["40 feeds at h fail"]);
-        let observed = observed_feeds(&all, 90);
+        let observed = observed_feeds(&all, 90, |_| false);
         let feeds = &observed.findings[0].feeds;
         assert_eq!((feeds.total, feeds.names.len()), (40, FEEDS_NAMED));
         assert!(
@@ -317,16 +338,28 @@ mod tests {
             .map(|no| trouble(&format!("f{no}"), &format!("h{no}"), 2, silent()))
             .collect();
         check(&all, 20, &["12 hosts do not answer"]);
-        let observed = observed_feeds(&all, 20);
+        let observed = observed_feeds(&all, 20, |_| false);
         assert_eq!(observed.absorbed.len(), 12);
         assert_eq!(observed.findings[0].whose, FaultOwner::Network);
         // A few of many are each a fault of their own.
-        assert_eq!(observed_feeds(&all, 100).findings.len(), 12);
+        assert_eq!(observed_feeds(&all, 100, |_| false).findings.len(), 12);
         // Servers that answer that they cannot are there.
         let all: Vec<FeedTrouble> = (0..12)
             .map(|no| trouble("f", &format!("h{no}"), 2, refused(503)))
             .collect();
-        assert_eq!(observed_feeds(&all, 12).findings.len(), 12);
+        assert_eq!(observed_feeds(&all, 12, |_| false).findings.len(), 12);
+    }
+
+    #[test]
+    fn of_very_many_causes_the_open_ones_are_found_and_the_others_counted() {
+        let all: Vec<FeedTrouble> = (0..5000)
+            .map(|no| trouble("f", &format!("h{no:04}"), 2, refused(500)))
+            .collect();
+        let last = Cause::new(EventTopic::Feeds, "h4999 down");
+        let observed = observed_feeds(&all, 100_000, |cause| *cause == last);
+        assert_eq!(observed.findings.len(), FINDINGS_MAX + 1);
+        assert_eq!(observed.findings.last().unwrap().cause, last);
+        assert_eq!(observed.more as usize, 5000 - FINDINGS_MAX - 1);
     }
 
     #[test]
@@ -336,7 +369,7 @@ mod tests {
             moved: Some(("http://new.example/feed".into(), AT)),
             ..trouble("a", "h", 0, silent())
         };
-        let finding = &observed_feeds([&moved], 1).findings[0];
+        let finding = &observed_feeds([&moved], 1, |_| false).findings[0];
         assert!(finding.text.contains("http://new.example/feed"));
         assert_eq!(finding.severity, crate::events::Severity::Notice);
     }
@@ -348,7 +381,7 @@ mod tests {
             reason: format!("<b>\u{202e}\n{long}"),
             kind: None,
         };
-        let finding = &observed_feeds(&[trouble(&long, "h", 2, kind)], 1).findings[0];
+        let finding = &observed_feeds(&[trouble(&long, "h", 2, kind)], 1, |_| false).findings[0];
         for text in [&finding.text, &finding.title, &finding.feeds.names[0]] {
             assert!(text.chars().count() < 1000 && !text.contains(['\n', '\u{202e}']));
         }

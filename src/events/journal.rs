@@ -111,7 +111,7 @@ impl Journal {
         for cause in ended {
             events.extend(self.end(&cause, now));
         }
-        let mut untold = 0_u32;
+        let mut untold = observed.more;
         for (cause, finding) in here {
             if let Some(open) = self.open.get_mut(cause) {
                 revised.extend(open.joined_by(finding));
@@ -269,7 +269,7 @@ mod tests {
     fn seen(keys: &[&str]) -> Observed {
         Observed {
             findings: keys.iter().map(|key| finding(key)).collect(),
-            absorbed: BTreeSet::new(),
+            ..Observed::default()
         }
     }
 
@@ -339,7 +339,7 @@ mod tests {
             names.iter().for_each(|name| finding.feeds.add(name));
             Observed {
                 findings: vec![finding],
-                absorbed: BTreeSet::new(),
+                ..Observed::default()
             }
         };
         let mut journal = Journal::default();
@@ -375,6 +375,7 @@ mod tests {
         let look = Observed {
             findings: vec![finding("network")],
             absorbed,
+            more: 0,
         };
         let events = journal.observe(&look, AT.plus_secs(2)).events;
         assert_eq!(events.len(), 1, "{events:?}");

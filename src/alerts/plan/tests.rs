@@ -40,7 +40,7 @@ impl Played {
     fn at(begin: Stamp, quiet: Option<&str>) -> Self {
         let quiet = quiet.map(|text| QuietHours::parse(text).unwrap());
         Self {
-            plan: AlertPlan::new(quiet, AGAIN, []),
+            plan: AlertPlan::after(quiet, AGAIN, [], begin),
             begin,
             now: begin,
             sent: Vec::new(),
@@ -172,7 +172,7 @@ fn one_event_in_quiet_hours_is_told_by_itself_when_they_end() {
 
 #[test]
 fn a_message_that_could_not_be_sent_is_sent_later_with_what_came_since() {
-    let mut plan = AlertPlan::new(None, AGAIN, []);
+    let mut plan = AlertPlan::after(None, AGAIN, [], NOON);
     plan.take_in(event("a", EventKind::Began, NOON));
     let AlertStep::Send(_) = plan.next(NOON) else {
         panic!("it is told at once");
@@ -191,7 +191,7 @@ fn a_message_that_could_not_be_sent_is_sent_later_with_what_came_since() {
 
 #[test]
 fn that_an_alert_fails_is_told_by_no_alert() {
-    let mut plan = AlertPlan::new(None, AGAIN, []);
+    let mut plan = AlertPlan::after(None, AGAIN, [], NOON);
     plan.take_in(of_topic(EventTopic::Alert, "1", EventKind::Began, NOON));
     assert_eq!(plan.next(NOON), AlertStep::Wait(None));
 }
@@ -199,7 +199,7 @@ fn that_an_alert_fails_is_told_by_no_alert() {
 #[test]
 fn what_was_told_before_a_restart_is_told_again_after_the_time_alone() {
     let open = [event("a", EventKind::Began, NOON)];
-    let mut plan = AlertPlan::new(None, AGAIN, &open);
+    let mut plan = AlertPlan::after(None, AGAIN, &open, NOON.plus_secs(60));
     let due = NOON.plus_secs(AGAIN);
     assert_eq!(plan.next(NOON.plus_secs(60)), AlertStep::Wait(Some(due)));
     let AlertStep::Send(message) = plan.next(due) else {
@@ -209,8 +209,28 @@ fn what_was_told_before_a_restart_is_told_again_after_the_time_alone() {
 }
 
 #[test]
+fn an_end_of_before_a_restart_is_told_after_the_time_and_one_of_long_ago_is_not() {
+    let known = [
+        event("a", EventKind::Began, NOON),
+        event("a", EventKind::Ended, NOON.plus_secs(60)),
+    ];
+    let mut plan = AlertPlan::after(None, AGAIN, &known, NOON.plus_secs(120));
+    // The same fault again is no message of its own.
+    plan.take_in(event("a", EventKind::Began, NOON.plus_secs(180)));
+    let due = NOON.plus_secs(AGAIN);
+    assert_eq!(plan.next(NOON.plus_secs(180)), AlertStep::Wait(Some(due)));
+    let AlertStep::Send(message) = plan.next(due) else {
+        panic!("it is told");
+    };
+    assert_eq!(message.subject(), "[everfeed] a");
+    let later = NOON.plus_secs(2 * AGAIN);
+    let mut plan = AlertPlan::after(None, AGAIN, &known, later);
+    assert_eq!(plan.next(later), AlertStep::Wait(None));
+}
+
+#[test]
 fn an_event_that_comes_while_another_of_its_cause_is_sent_is_not_lost() {
-    let mut plan = AlertPlan::new(None, AGAIN, []);
+    let mut plan = AlertPlan::after(None, AGAIN, [], NOON);
     plan.take_in(event("a", EventKind::Began, NOON));
     let AlertStep::Send(message) = plan.next(NOON) else {
         panic!("it is told at once");
@@ -227,7 +247,7 @@ fn an_event_that_comes_while_another_of_its_cause_is_sent_is_not_lost() {
 
 #[test]
 fn a_revised_event_is_no_news_and_is_told_when_its_fault_lasts() {
-    let mut plan = AlertPlan::new(None, AGAIN, []);
+    let mut plan = AlertPlan::after(None, AGAIN, [], NOON);
     let mut of_cause = event("a", EventKind::Began, NOON);
     plan.take_in(of_cause.clone());
     let AlertStep::Send(message) = plan.next(NOON) else {
@@ -246,7 +266,7 @@ fn a_revised_event_is_no_news_and_is_told_when_its_fault_lasts() {
 
 #[test]
 fn a_flood_of_causes_is_bounded_and_counted() {
-    let mut plan = AlertPlan::new(None, AGAIN, []);
+    let mut plan = AlertPlan::after(None, AGAIN, [], NOON);
     for no in 0..5000 {
         plan.take_in(event(&no.to_string(), EventKind::Began, NOON));
     }
