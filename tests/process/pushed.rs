@@ -22,11 +22,12 @@ const RARELY: &str = "poll = { min_secs = 3600, max_secs = 86400 }";
 struct Subscriber(Process);
 
 impl Subscriber {
-    fn start(url: &str) -> Self {
+    async fn start(url: &str) -> Self {
         let process = Process::new(EVERFEED, Place::free(), "info");
         let mut subscriber = Self(process);
         subscriber.configure(&feed("blog", url, RARELY));
         subscriber.0.start();
+        subscriber.0.ready().await;
         subscriber
     }
 
@@ -78,7 +79,7 @@ async fn the_hub_of_another_everfeed_pushes_and_the_feed_is_polled_less_often() 
     hub.place.answers("/feeds/blog.atom", 200).await;
 
     let topic = format!("http://{}/feeds/blog.atom", hub.place.consumers);
-    let mut subscriber = Subscriber::start(&topic);
+    let mut subscriber = Subscriber::start(&topic).await;
     let status = subscriber.stands("subscribed").await;
     assert_eq!(status["items"], 3, "{status}");
     origin.says(rss(4));
@@ -193,7 +194,7 @@ async fn pushes_of_a_hub_without_https_are_hints_and_tricks_harm_nothing() {
     let head = "<link xmlns=\"http://www.w3.org/2005/Atom\" rel=\"hub\" href=\"http://HOST/hub\"/>";
     let tricks = Tricks::with(head).await;
     let feed_url = tricks.publisher.url("/rss.xml");
-    let subscriber = Subscriber::start(&feed_url);
+    let subscriber = Subscriber::start(&feed_url).await;
     let place = &subscriber.0.place;
     let callback = tricks.was_asked(place, "hub.callback").await;
     assert_eq!(tricks.was_asked(place, "hub.topic").await, feed_url);
@@ -270,7 +271,7 @@ async fn a_cloud_registers_and_its_notice_has_the_feed_polled() {
     let head = "<cloud domain=\"127.0.0.1\" port=\"PORT\" path=\"/pleaseNotify\" registerProcedure=\"\" protocol=\"http-post\"/>";
     let tricks = Tricks::with(head).await;
     let feed_url = tricks.publisher.url("/rss.xml");
-    let subscriber = Subscriber::start(&feed_url);
+    let subscriber = Subscriber::start(&feed_url).await;
     let place = &subscriber.0.place;
     assert_eq!(tricks.was_asked(place, "url1").await, feed_url);
     assert_eq!(tricks.was_asked(place, "domain").await, "127.0.0.1");

@@ -31,6 +31,8 @@ mod moved;
 mod checks;
 
 mod looks;
+
+mod pushed;
 mod rewalks;
 
 const HOUR: u64 = 3600;
