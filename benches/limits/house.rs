@@ -21,7 +21,7 @@ use everfeed::{
         answers::first_seen::FirstSeen,
         feeds::{context::ServeContext, long_poll::Waiters},
         hub_forms::HubService,
-        own_mounts::own_mounts,
+        own_mounts::{PushInletParts, own_mounts},
         routing::{router::Router, stack},
     },
     store::{
@@ -169,7 +169,12 @@ impl House {
             stop: stop.clone(),
         };
         let service = stack::stack(
-            Router::new(own_mounts(Arc::new(context), no_hub(), None)),
+            Router::new(own_mounts(
+                Arc::new(context),
+                no_hub(),
+                PushInletParts::none(),
+                None,
+            )),
             Metrics::default(),
         );
         let listener = TcpListener::bind("127.0.0.1:0").await?;
