@@ -386,6 +386,7 @@ impl Config {
         let Self {
             server,
             store,
+            push,
             hub,
             xmpp,
             feed,
@@ -409,6 +410,9 @@ impl Config {
                 }
             ),
         ];
+        if push.is_on(&server.public_url) {
+            lines.push("  push        subscribes at the hubs that feeds name".to_owned());
+        }
         if let (Some(jid), Some(server)) = (&xmpp.jid, &xmpp.server) {
             lines.push(format!("  xmpp        {jid}, at {server}"));
         }

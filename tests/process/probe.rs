@@ -92,7 +92,11 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
     assert_eq!(said.fact("rhythm"), "a copy is good for 90 min (ttl)");
     assert_eq!(
         said.fact("push"),
-        "hub http://hub.example/ rssCloud at rpc.example:80/RPC2 by xml-rpc notify XML-RPC pings, if its owner lists us"
+        format!(
+            "hub http://hub.example/; asked to push {} rssCloud at rpc.example:80/RPC2 by xml-rpc notify; not asked \
+             XML-RPC pings, if its owner lists us",
+            publisher.url("/feed.xml")
+        )
     );
     assert_eq!(
         said.fact("history"),

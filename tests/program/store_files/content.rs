@@ -303,6 +303,7 @@ fn poll() -> PollState {
             remark: Some("odd".into()),
             broken_since: None,
             changed_running: 0,
+            has_suspects: false,
             platform: Some(Detected {
                 platform: "wordpress".into(),
                 why: "the generator is WordPress".into(),
