@@ -90,6 +90,9 @@ pub fn overview(told: &Overview) -> Vec<u8> {
     begin_main(&mut page, Some("wide"));
     page.leaf("h1", &[], "Overview");
     page.leaf("p", QUIET, &told.head);
+    page.holding("nav", &[], |out| {
+        anchor(out, "/events.atom", "Events as a feed")
+    });
     if told.broken.is_empty() {
         page.leaf("p", &[], "Nothing is broken.");
     }
@@ -272,6 +275,7 @@ mod tests {
             "href=\"/overview/a%2Fb\"",
             "href=\"/overview?after=x&amp;q=%3C\"",
             "href=\"/overview?failing=\"",
+            "href=\"/events.atom\"",
             "a note",
         ] {
             assert!(page.contains(part), "{part}: {page}");
