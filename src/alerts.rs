@@ -17,5 +17,8 @@ mod command;
 
 mod task;
 
+#[cfg(test)]
+mod testing;
+
 pub use settings::{ALERTS_MAX, AlertSettings};
 pub use task::{AlertParts, Alerts};

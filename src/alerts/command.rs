@@ -51,3 +51,48 @@ impl AlertCommand {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alerts::testing::message;
+    use std::fs;
+
+    /// What comes of a command, and the text of `file`, which its arguments may name.
+    async fn check(command: &[&str], is_good: bool, words: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("told").display().to_string();
+        let command = command.iter().map(|part| part.replace("FILE", &file));
+        let way = AlertCommand {
+            command: command.collect(),
+            public_url: "https://feeds.example/".into(),
+        };
+        let sent = way.send(&message("$(touch x); <b>\u{202e}")).await;
+        assert_eq!(sent.is_ok(), is_good, "{sent:?}");
+        let why = sent.err().unwrap_or_default();
+        assert!(why.contains(words), "{why}");
+        fs::read_to_string(file).unwrap_or_default()
+    }
+
+    #[tokio::test]
+    async fn a_command_gets_the_event_on_its_standard_input_alone() {
+        let told = check(&["/usr/bin/tee", "FILE"], true, "").await;
+        let read: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(read["data"]["text"], "$(touch x); <b>\u{202e}");
+        let seen = check(&["/bin/sh", "-c", "env >FILE; echo $# >>FILE"], true, "").await;
+        assert!(!seen.contains("touch") && seen.ends_with("0\n"), "{seen}");
+        // One that reads nothing may end well.
+        check(&["/bin/true"], true, "").await;
+    }
+
+    #[tokio::test]
+    async fn a_command_that_fails_says_how() {
+        check(&["/bin/false"], false, "exit status: 1").await;
+        check(&["/not/there"], false, "cannot be run").await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_command_that_hangs_is_killed() {
+        check(&["/bin/sleep", "1000"], false, "killed after 30 s").await;
+    }
+}

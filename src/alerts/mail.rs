@@ -134,11 +134,7 @@ fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        alerts::message::MessageContent,
-        events::{AffectedFeeds, Cause, Event, EventKind, EventTopic, FaultOwner, Severity},
-        feed::stamp::Stamp,
-    };
+    use crate::alerts::testing::message;
 
     fn mail(smtp: &str) -> AlertMail {
         let settings = AlertSettings {
@@ -168,26 +164,7 @@ mod tests {
     #[test]
     fn no_text_of_others_becomes_a_header_of_its_own() {
         let odd = "x\r\nBcc: evil@example.org\r\n\r\n<b>\u{202e}".to_owned() + &"y".repeat(5000);
-        let at = Stamp::from_secs(1_795_824_000);
-        let event = Event {
-            at,
-            kind: EventKind::Began,
-            cause: Cause::new(EventTopic::Feeds, &odd),
-            severity: Severity::Fault,
-            whose: FaultOwner::Upstream,
-            owner: "the publisher's".into(),
-            since: at,
-            title: odd.clone(),
-            text: odd,
-            remedy: "wait".into(),
-            feeds: AffectedFeeds::default(),
-        };
-        let message = AlertMessage {
-            id: "event_1".into(),
-            at,
-            content: MessageContent::One(event),
-        };
-        let made = mail("smtp://localhost").mail(&message).unwrap();
+        let made = mail("smtp://localhost").mail(&message(&odd)).unwrap();
         let text = String::from_utf8(made.formatted()).unwrap();
         let (head, _) = text.split_once("\r\n\r\n").unwrap();
         assert!(!head.contains("\r\nBcc:"), "{head}");

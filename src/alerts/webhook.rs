@@ -58,3 +58,40 @@ impl AlertWebhook {
             .ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        alerts::testing::message,
+        clock::System,
+        layers::{ClientConfig, callback},
+    };
+    use testkit::publisher::{Publisher, with_headers};
+
+    /// What comes of an answer with this status.
+    async fn check(status: u16, words: Option<&str>) {
+        let answer = move |_: &_| with_headers(status, &[("location", "http://10.0.0.1/")], "");
+        let hook = Publisher::of(answer).await;
+        let way = AlertWebhook {
+            client: callback(&ClientConfig::for_callbacks()).unwrap(),
+            user_agent: HeaderValue::from_static("everfeed"),
+            clock: Arc::new(System),
+            url: Url::parse(&hook.url("/hook")).unwrap(),
+            secret: Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+            public_url: "https://feeds.example/".into(),
+        };
+        let why = way.send(&message("a")).await.err();
+        assert_eq!(why.is_some(), words.is_some(), "{why:?}");
+        let why = why.unwrap_or_default();
+        assert!(why.contains(words.unwrap_or_default()), "{why}");
+        assert_eq!(hook.requests().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn any_2xx_takes_a_message_and_a_redirect_is_not_followed() {
+        check(204, None).await;
+        check(500, Some("it answered 500")).await;
+        check(307, Some("redirects are not followed")).await;
+    }
+}
