@@ -326,7 +326,7 @@ impl Metrics {
         all.register("xmpp_requests", help, self.xmpp_requests.clone());
         let help = "Messages to subscribers over XMPP, and what came of subscriptions";
         all.register("xmpp_pushes", help, self.xmpp_pushes.clone());
-        let help = "Pushes of hubs and clouds that feeds name, by what they were worth";
+        let help = "Pushes of hubs and clouds that feeds name, by what they were worth: a document, a hint, or forged";
         all.register("upstream_pushes", help, self.upstream_pushes.clone());
         let help = "Seconds from the start of a poll to its commit";
         all.register("poll_duration_seconds", help, self.poll_secs.clone());

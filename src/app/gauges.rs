@@ -271,6 +271,7 @@ mod tests {
         metrics.of_site("blog.example".into());
         metrics.xmpp_request("answered");
         metrics.xmpp_push("written");
+        metrics.upstream_push("document");
         let feed = FeedStatus {
             name: "blog".into(),
             items: Some(1),
