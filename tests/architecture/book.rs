@@ -167,3 +167,27 @@ fn the_lists_of_pages_name_each() {
     assert_eq!(book, summary, "SUMMARY.md");
     assert_eq!(book, listed, "llms.txt");
 }
+
+#[test]
+fn the_page_on_politeness_names_tests_that_there_are() {
+    /// Underscores from which on a word between backticks is the name of a test.
+    const UNDERSCORES_MIN: usize = 4;
+    let page = repository("docs/reference/politeness.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let is_test = |word: &&str| {
+        word.matches('_').count() >= UNDERSCORES_MIN && !word.contains(char::is_whitespace)
+    };
+    let mut names: BTreeSet<&str> = page.split('`').filter(is_test).collect();
+    assert!(names.len() > 20, "{names:?}");
+    let mut open = vec![repository("src"), repository("tests")];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).expect("a folder");
+            open.extend(entries.map(|entry| entry.expect("an entry").path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(path).expect("a source");
+            names.retain(|name| !text.contains(&format!("fn {name}(")));
+        }
+    }
+    assert!(names.is_empty(), "no test is called {names:?}");
+}
