@@ -129,17 +129,49 @@ struct Stage {
 }
 
 /// Plays all cases.
-pub(crate) async fn play() -> Result<Vec<Measured>> {
+pub(crate) async fn play(part: Part) -> Result<Vec<Measured>> {
     let mut stage = Stage::new().await?;
-    stage.pages().await.context("pages")?;
-    stage.polls().await.context("polls")?;
-    stage.archives().await.context("archives")?;
-    stage.waiters().await.context("waiters")?;
-    stage.subscriptions().await.context("subscriptions")?;
-    stage.app.stop().await?;
-    let starts = starts(&stage.origin, stage.folder.path()).await?;
-    stage.measured.extend(starts);
+    match part {
+        Part::Requests => {
+            stage.pages().await.context("pages")?;
+            stage.polls().await.context("polls")?;
+            stage.waiters().await.context("waiters")?;
+            stage.subscriptions().await.context("subscriptions")?;
+            stage.app.stop().await?;
+        }
+        Part::LongWork => {
+            stage.archives().await.context("archives")?;
+            stage.app.stop().await?;
+            let starts = starts(&stage.origin, stage.folder.path()).await?;
+            stage.measured.extend(starts);
+        }
+    }
     Ok(stage.measured)
+}
+
+/// Cases that one process plays. The parts take about the same time, and are counted at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// Pages, polls, whoever waits, and pushes.
+    Requests,
+    /// Archives, and starts.
+    LongWork,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 2] = [Self::Requests, Self::LongWork];
+
+    /// Its name, for the process that plays it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::LongWork => "long-work",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|part| part.name() == name)
+    }
 }
 
 impl Stage {

@@ -9,7 +9,7 @@
 //! the least counts. Needs valgrind (Debian has it); `tests/run` counts the debug build.
 
 use anyhow::{Context as _, Result, ensure};
-use cases::Case;
+use cases::{Case, Part};
 use figures::{Build, Figure};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::{
@@ -18,6 +18,7 @@ use std::{
     env, fs,
     path::Path,
     process::{Command, ExitCode, Stdio},
+    thread,
 };
 use tokio::runtime::Builder;
 
@@ -34,11 +35,14 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Set for the process that Valgrind counts: the file to which it writes what it allocated.
 const COUNTED: &str = "EVERFEED_RULER_COUNTED";
+/// Set for the same process: the part that it plays.
+const PART: &str = "EVERFEED_RULER_PART";
 
 fn main() -> Result<ExitCode> {
     if let Some(file) = env::var_os(COUNTED) {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let measured = runtime.block_on(cases::play())?;
+        let part = env::var(PART).ok().and_then(|name| Part::named(&name));
+        let measured = runtime.block_on(cases::play(part.context("no part is named")?))?;
         fs::write(file, measure::written(&measured))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -62,11 +66,28 @@ fn main() -> Result<ExitCode> {
     })
 }
 
-/// Runs this program again under Valgrind, and reads what it counted.
+/// Runs this program again under Valgrind, each part in a process of its own, and reads what was
+/// counted.
 fn count() -> Result<BTreeMap<Case, Figure>> {
+    let parts = thread::scope(|scope| {
+        let parts = Part::ALL.map(|part| scope.spawn(move || count_part(part)));
+        parts.map(|part| part.join().expect("a part is counted"))
+    });
+    let mut figures = BTreeMap::new();
+    for part in parts {
+        figures.extend(part?);
+    }
+    Ok(cases::by_unit(&figures))
+}
+
+fn count_part(part: Part) -> Result<BTreeMap<Case, Figure>> {
     let kept = env::var_os("EVERFEED_RULER_FOLDER");
+    let kept = kept.map(|folder| Path::new(&folder).join(part.name()));
+    if let Some(kept) = &kept {
+        fs::create_dir_all(kept)?;
+    }
     let folder = tempfile::tempdir()?;
-    let folder: &Path = kept.as_ref().map_or(folder.path(), Path::new);
+    let folder: &Path = kept.as_deref().unwrap_or(folder.path());
     let allocated = folder.join("allocated");
     let told = Command::new("valgrind")
         .args(["--tool=callgrind", "--quiet"])
@@ -76,6 +97,7 @@ fn count() -> Result<BTreeMap<Case, Figure>> {
         .arg(format!("--callgrind-out-file={}/out", folder.display()))
         .arg(env::current_exe()?)
         .env(COUNTED, &allocated)
+        .env(PART, part.name())
         .env_remove("RUST_LOG")
         .stdout(Stdio::null())
         .status()
@@ -91,5 +113,5 @@ fn count() -> Result<BTreeMap<Case, Figure>> {
         let least = figures.entry(case).or_insert(figure);
         *least = least.least(figure);
     }
-    Ok(cases::by_unit(&figures))
+    Ok(figures)
 }

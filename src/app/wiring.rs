@@ -34,7 +34,10 @@ use crate::{
     hub::{self, Hub, OwnPlaces},
     identity::Identity,
     ingest::{Context, Credentials, FeedSpec, Poller, Upstream},
-    layers::{self, ClientConfig, Governor, OwnMark, Signer, public_address::SystemResolver},
+    layers::{
+        self, ClientConfig, Governor, KnownNets, NotingResolver, OwnMark, Signer,
+        client::upstream_via, public_address::SystemResolver,
+    },
     notify::Notify,
     proxy::{Proxy, ProxyPeer},
     readers::Readers,
@@ -94,6 +97,8 @@ pub(super) struct Wiring {
     pub(super) mark: OwnMark,
     /// The keys that sign our requests to publishers.
     identity: Option<Arc<Identity>>,
+    /// The networks of publishers, as far as they were looked up.
+    nets: KnownNets,
     /// Faults of origins at which feeds are looked for.
     pub(super) site_faults: SiteFaults,
     /// What happens to windows, on its way to the journal.
@@ -126,6 +131,7 @@ impl Wiring {
             idle_per_host,
             mark: OwnMark::random(),
             identity,
+            nets: KnownNets::default(),
             site_faults: SiteFaults::default(),
             happenings: Happenings::default(),
         })
@@ -152,7 +158,11 @@ impl Wiring {
             signer,
             ..self.config.upstream.client()
         };
-        let client = layers::upstream(&client, pace)?;
+        let resolver = NotingResolver {
+            inner: Arc::new(SystemResolver),
+            nets: self.nets.clone(),
+        };
+        let client = upstream_via(&client, pace, Arc::new(resolver))?;
         let contact = self.config.contact_url().clone();
         let upstream = Upstream::new(client, contact, self.clock.clone());
         let credentials = Credentials::of(&self.config.credentials);
@@ -266,6 +276,7 @@ impl Wiring {
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
             config: self.config.upstream.clone().into(),
+            nets: self.nets.clone(),
             happenings: self.happenings.clone(),
             ..Context::new(store, notify, self.clock.clone())
         };

@@ -13,6 +13,7 @@ use crate::{
         schedule::{Failure, FaultKind, PollState, host_pause_until},
         stamp::Stamp,
     },
+    layers::KnownNets,
     notify::Notify,
     store::{Commit, Receipt, Store, StoreError, listing},
     telemetry::Metrics,
@@ -41,6 +42,8 @@ pub struct Context {
     pub platforms: Arc<Platforms>,
     /// `[upstream]`.
     pub config: Arc<Config>,
+    /// The networks of hosts, as far as they were looked up.
+    pub nets: KnownNets,
     /// What happens to windows, for the operator.
     pub happenings: Happenings,
 }
@@ -58,6 +61,7 @@ impl Context {
             metrics,
             platforms,
             config: Arc::default(),
+            nets: KnownNets::default(),
             happenings: Happenings::default(),
         }
     }

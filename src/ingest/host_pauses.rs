@@ -6,6 +6,7 @@ use crate::{
         schedule::{Pause, PollState, RETRY_AFTER_SECS_MAX},
         stamp::Stamp,
     },
+    layers::{HostNet, KnownNets},
     locks::{read, write},
     registrable_domain::registrable_domain,
     store::HostPause,
@@ -22,6 +23,13 @@ const IN_FLIGHT_MAX: usize = 2;
 
 /// The same for a domain of `upstream.large_domains`.
 const IN_FLIGHT_LARGE_MAX: usize = 20;
+
+/// Jobs in flight to one public network at most, whosever hosts are there; and to all hosts whose
+/// network is not known yet.
+const IN_FLIGHT_NET_MAX: usize = 64;
+
+/// The beginning of the place of a network.
+const NET: &str = "net ";
 
 /// The ends of the pauses of hosts, for whoever wants to tell of them. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -52,10 +60,12 @@ impl PauseEnds {
 #[derive(Debug, Default)]
 pub(super) struct HostPauses {
     ends: PauseEnds,
-    /// Jobs by [`place_of`] their hosts.
+    /// Jobs by [`HostPauses::places`].
     in_flight: HashMap<String, usize>,
     /// Domains with many blogs, which have [`IN_FLIGHT_LARGE_MAX`] places.
     large_domains: Arc<HashSet<String>>,
+    /// The networks of hosts.
+    nets: KnownNets,
     /// Pauses since the last save.
     unsaved: BTreeMap<String, Pause>,
 }
@@ -87,6 +97,11 @@ impl HostPauses {
             large_domains: Arc::new(domains.iter().cloned().collect()),
             ..self
         }
+    }
+
+    /// The same, which knows the networks of hosts.
+    pub(super) fn with_nets(self, nets: KnownNets) -> Self {
+        Self { nets, ..self }
     }
 
     /// Ends all pauses so many microseconds earlier.
@@ -135,16 +150,27 @@ impl HostPauses {
         }
     }
 
-    /// Takes a place for a job at each of its hosts, if all have one; else the place that is taken.
-    pub(super) fn enter(&mut self, hosts: &[String]) -> Result<(), String> {
-        let mut places: Vec<String> = hosts.iter().map(|host| place_of(host)).collect();
+    /// The places that a job at these hosts needs: those of their domains and of their networks.
+    pub(super) fn places(&self, hosts: &[String]) -> Vec<String> {
+        let of_net = |host: &String| match self.nets.of(name_of(host)) {
+            HostNet::Private => None,
+            HostNet::Unknown => Some(format!("{NET}unknown")),
+            HostNet::Public(net) => Some(format!("{NET}{net}")),
+        };
+        let domains = hosts.iter().map(|host| place_of(host));
+        let mut places: Vec<String> = domains.chain(hosts.iter().filter_map(of_net)).collect();
         places.sort_unstable();
         places.dedup();
+        places
+    }
+
+    /// Takes the places of a job, if all are free; else the first that is not.
+    pub(super) fn enter(&mut self, places: &[String]) -> Result<(), String> {
         if let Some(full) = places.iter().find(|place| !self.has_room(place)) {
             return Err(full.clone());
         }
         for place in places {
-            *self.in_flight.entry(place).or_default() += 1;
+            *self.in_flight.entry(place.clone()).or_default() += 1;
         }
         Ok(())
     }
@@ -153,19 +179,18 @@ impl HostPauses {
     pub(super) fn has_room(&self, place: &str) -> bool {
         let max = if self.large_domains.contains(place) {
             IN_FLIGHT_LARGE_MAX
+        } else if place.starts_with(NET) {
+            IN_FLIGHT_NET_MAX
         } else {
             IN_FLIGHT_MAX
         };
         self.in_flight.get(place).is_none_or(|jobs| *jobs < max)
     }
 
-    /// Gives the place back.
-    pub(super) fn leave(&mut self, hosts: &[String]) {
-        let mut places: Vec<String> = hosts.iter().map(|host| place_of(host)).collect();
-        places.sort_unstable();
-        places.dedup();
+    /// Gives the places back.
+    pub(super) fn leave(&mut self, places: &[String]) {
         for place in places {
-            if let Entry::Occupied(mut jobs) = self.in_flight.entry(place) {
+            if let Entry::Occupied(mut jobs) = self.in_flight.entry(place.clone()) {
                 *jobs.get_mut() -= 1;
                 if *jobs.get() == 0 {
                     jobs.remove();
@@ -204,12 +229,20 @@ pub(super) fn authority_of(url: &Url) -> Option<String> {
 
 /// The place of an authority for jobs in flight: the registered domain, with scheme and port where
 /// they are not the usual ones. Hosts of one owner share it.
-pub(super) fn place_of(authority: &str) -> String {
+fn place_of(authority: &str) -> String {
     let Some((scheme, rest)) = authority.split_once("://") else {
         return registrable_domain(authority);
     };
     let (host, port) = rest.rsplit_once(':').unwrap_or((rest, ""));
     format!("{scheme}://{}:{port}", registrable_domain(host))
+}
+
+/// The host of an authority.
+fn name_of(authority: &str) -> &str {
+    let Some((_, rest)) = authority.split_once("://") else {
+        return authority;
+    };
+    rest.rsplit_once(':').map_or(rest, |(host, _)| host)
 }
 
 /// The authorities that the next request for a feed meets as far as one knows: the one asked, and
@@ -288,7 +321,10 @@ mod tests {
     #[test]
     fn the_hosts_of_one_owner_share_places_and_those_of_a_platform_do_not() {
         let mut hosts = HostPauses::default().with_large_domains(&["large.example".to_owned()]);
-        let enters = |hosts: &mut HostPauses, name: &str| hosts.enter(&[name.to_owned()]).is_ok();
+        let enters = |hosts: &mut HostPauses, name: &str| {
+            let places = hosts.places(&[name.to_owned()]);
+            hosts.enter(&places).is_ok()
+        };
         let blogs = ["a.owner.example", "b.owner.example", "c.owner.example"];
         assert_eq!(
             blogs.map(|name| enters(&mut hosts, name)),
@@ -307,13 +343,23 @@ mod tests {
             assert!(enters(&mut hosts, &format!("{n}.large.example")));
         }
         assert!(!enters(&mut hosts, "large.example"));
-        hosts.leave(
-            &blogs[..1]
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect::<Vec<_>>(),
-        );
+        let left = hosts.places(&[blogs[0].to_owned()]);
+        hosts.leave(&left);
         assert!(enters(&mut hosts, blogs[2]));
+    }
+
+    #[test]
+    fn a_network_has_many_places_and_those_that_are_not_known_have_as_many_together() {
+        let mut hosts = HostPauses::default();
+        let mut entered = |host: String| {
+            let places = hosts.places(&[host]);
+            usize::from(hosts.enter(&places).is_ok())
+        };
+        let count = |made: usize| assert_eq!(made, IN_FLIGHT_NET_MAX);
+        count((0..200).map(|n| entered(format!("93.184.215.{n}"))).sum());
+        count((0..200).map(|n| entered(format!("b{n}.example"))).sum());
+        let private: usize = (0..200).map(|n| entered(format!("10.0.0.{n}"))).sum();
+        assert_eq!(private, 200, "the operator's own");
     }
 
     #[test]

@@ -1,11 +1,7 @@
 //! One kind of job: its queue, its limit, its jobs in flight, and what a panic in one comes to; not
 //! what a job does. Another kind of job needs a type that is a [`LaneJob`], and nothing else.
 
-use super::{
-    compute::stoppable,
-    due_queue::DueQueue,
-    host_pauses::{HostPauses, place_of},
-};
+use super::{compute::stoppable, due_queue::DueQueue, host_pauses::HostPauses};
 use crate::feed::{record::FeedNo, stamp::Stamp};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -63,6 +59,7 @@ pub(super) struct Lane<J: LaneJob> {
 struct InFlight {
     feed: FeedNo,
     hosts: Vec<String>,
+    places: Vec<String>,
     started: Instant,
     /// True for a job at a host that was slow before.
     is_expected_slow: bool,
@@ -205,9 +202,10 @@ impl<J: LaneJob> Lane<J> {
             not_before,
         } = ready;
         let not_before = pauses.until(&hosts).max(not_before);
+        let places = pauses.places(&hosts);
         if not_before > due.now {
             self.queue.put(due.feed, not_before);
-            hosts.iter().for_each(|host| self.call_up(host));
+            places.iter().for_each(|place| self.call_up(place));
             return Some(job);
         }
         if self.is_busy_with(due.feed) {
@@ -216,16 +214,16 @@ impl<J: LaneJob> Lane<J> {
         }
         let is_expected_slow = hosts.iter().any(|host| self.slow_hosts.contains(host));
         if is_expected_slow && !self.has_slow_room() {
-            hosts.iter().for_each(|host| self.call_up(host));
+            places.iter().for_each(|place| self.call_up(place));
             self.waiting_slow.insert((due.since, due.feed));
             return Some(job);
         }
-        if let Err(full) = pauses.enter(&hosts) {
-            // It was called up for a place of another host, perhaps, which it leaves to the next.
-            hosts
+        if let Err(full) = pauses.enter(&places) {
+            // It was called up for another place, perhaps, which it leaves to the next.
+            places
                 .iter()
-                .filter(|host| place_of(host) != full)
-                .for_each(|host| self.call_up(host));
+                .filter(|place| **place != full)
+                .for_each(|place| self.call_up(place));
             if is_expected_slow {
                 self.call_up_slow();
             }
@@ -244,6 +242,7 @@ impl<J: LaneJob> Lane<J> {
             InFlight {
                 feed: due.feed,
                 hosts,
+                places,
                 started: Instant::now(),
                 is_expected_slow,
             },
@@ -260,8 +259,8 @@ impl<J: LaneJob> Lane<J> {
         }
     }
 
-    /// Takes in a task that has ended, and gives its places back. The hosts of these places are
-    /// told, for those who wait for them in any lane.
+    /// Takes in a task that has ended, and gives its places back. They are told, for those who wait
+    /// for them in any lane.
     pub(super) fn end(
         &mut self,
         joined: Joined<J::Result>,
@@ -273,10 +272,11 @@ impl<J: LaneJob> Lane<J> {
         let InFlight {
             feed,
             hosts,
+            places,
             started,
             ..
         } = self.in_flight.remove(&task)?;
-        pauses.leave(&hosts);
+        pauses.leave(&places);
         for host in &hosts {
             if started.elapsed() >= SLOW {
                 self.slow_hosts.insert(host.clone());
@@ -297,18 +297,12 @@ impl<J: LaneJob> Lane<J> {
                 Ended::Panicked
             }
         };
-        Some((feed, ended, hosts))
+        Some((feed, ended, places))
     }
 
-    /// Puts the feed that has waited longest for a place of this host into the queue again, since
-    /// when it was due.
-    pub(super) fn call_up(&mut self, host: &str) {
-        if !self.waiting.is_empty() {
-            self.call_up_for(&place_of(host));
-        }
-    }
-
-    fn call_up_for(&mut self, place: &str) {
+    /// Puts the feed that has waited longest for this place into the queue again, since when it was
+    /// due.
+    pub(super) fn call_up(&mut self, place: &str) {
         let Some(waiting) = self.waiting.get_mut(place) else {
             return;
         };
@@ -331,7 +325,7 @@ impl<J: LaneJob> Lane<J> {
         }
     }
 
-    /// Calls up a feed for each host that has a place free: the one that was called up before may
+    /// Calls up a feed for each place that is free: the one that was called up before may
     /// have been removed since.
     pub(super) fn call_up_for_free(&mut self, pauses: &HostPauses) {
         let free: Vec<String> = self
@@ -340,7 +334,7 @@ impl<J: LaneJob> Lane<J> {
             .filter(|place| pauses.has_room(place))
             .cloned()
             .collect();
-        free.iter().for_each(|place| self.call_up_for(place));
+        free.iter().for_each(|place| self.call_up(place));
         self.call_up_slow();
     }
 

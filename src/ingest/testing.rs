@@ -124,6 +124,7 @@ impl House {
             metrics: Metrics::default(),
             platforms: super::platform::embedded(),
             config: Arc::default(),
+            nets: Default::default(),
             happenings: Default::default(),
         };
         Self {

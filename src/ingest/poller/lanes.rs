@@ -63,12 +63,12 @@ impl Lanes {
         next_at.into_iter().min().unwrap_or(Stamp::MAX)
     }
 
-    /// A place of each of these hosts has become free.
-    pub(super) fn call_up(&mut self, hosts: &[String]) {
-        for host in hosts {
-            self.polls.call_up(host);
-            self.walks.call_up(host);
-            self.checks.call_up(host);
+    /// Each of these places has become free.
+    pub(super) fn call_up(&mut self, places: &[String]) {
+        for place in places {
+            self.polls.call_up(place);
+            self.walks.call_up(place);
+            self.checks.call_up(place);
         }
     }
 

@@ -853,7 +853,7 @@ async fn polls_in_flight_are_limited() {
             house
                 .feed(
                     &format!("f{n}"),
-                    &format!("http://host{n}.example/"),
+                    &format!("http://10.0.{}.{}/", n / 250, n % 250),
                     HOUR,
                     DAY,
                 )

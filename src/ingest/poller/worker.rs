@@ -120,7 +120,8 @@ impl<'a> Worker<'a> {
                 listing::host_pauses(&**store).try_collect().await?,
                 poller.parts.context.now(),
             )
-            .with_large_domains(&poller.parts.context.config.large_domains),
+            .with_large_domains(&poller.parts.context.config.large_domains)
+            .with_nets(poller.parts.context.nets.clone()),
             lanes: Lanes::with_polls(poller.parts.context.config.polls_in_flight_max),
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
