@@ -114,7 +114,10 @@ impl Following {
             },
             Err(why) => {
                 let catalog = self.catalog.snapshot();
-                let registered = catalog.feeds_after(range.after.as_deref());
+                // Nobody here knows which of them fail.
+                let registered = catalog
+                    .feeds_after(range.after.as_deref())
+                    .filter(|feed| is_asked_for(range, feed));
                 let known = registered.take(range.max.unwrap_or(FEEDS_DEFAULT));
                 let feed = |feed: &Arc<RegisteredFeed>| FeedStatus {
                     name: feed.settings.name.clone(),
@@ -132,6 +135,13 @@ impl Following {
             }
         }
     }
+}
+
+/// True for a feed that a range asks for by its name or by words.
+fn is_asked_for(range: &FeedRange, feed: &RegisteredFeed) -> bool {
+    let name = &feed.settings.name;
+    let is_named = range.name.as_ref().is_none_or(|wanted| wanted == name);
+    is_named && range.shows(name, &feed.shown_url())
 }
 
 /// The history of a feed while the store cannot be read.
@@ -433,9 +443,7 @@ impl Overview {
         let mut is_away = false;
         let is_shown = |feed: &&Arc<RegisteredFeed>| {
             let is_asked = !range.failing_only || self.poller.is_failing(feed.no);
-            let name = &feed.settings.name;
-            let is_named = range.name.as_ref().is_none_or(|wanted| wanted == name);
-            is_asked && is_named && range.shows(name, &feed.shown_url())
+            is_asked && is_asked_for(range, feed)
         };
         let mut registered = catalog.feeds_after(range.after.as_deref()).filter(is_shown);
         for feed in registered.by_ref().take(range.max.unwrap_or(FEEDS_DEFAULT)) {
@@ -523,7 +531,10 @@ async fn check(reloader: &Reloader) -> OperatorAnswer {
 /// there is none of that name.
 fn overview_page(status: &Status, failing: &Status, range: &FeedRange) -> Option<Vec<u8>> {
     match &range.name {
-        Some(_) => Some(overview::feed_page(status.feeds.first()?, Utc::now())),
+        Some(name) => {
+            let feed = status.feeds.iter().find(|feed| feed.name == *name)?;
+            Some(overview::feed_page(feed, Utc::now()))
+        }
         None => Some(overview::page(status, failing, range, Utc::now())),
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     moments::relative,
     status::{FeedStatus, Status},
-    told::{Told, when},
+    told::{Told, fault, when},
 };
 use crate::{
     render::overview::{self, FeedSheet, OverviewFeed},
@@ -70,13 +70,7 @@ pub(super) fn feed_page(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<u8> {
         let at = at.as_ref().map(|at| relative(at, now));
         at.unwrap_or_else(|| none.to_owned())
     };
-    let fault = feed.fault.as_ref().map(|fault| {
-        let since = when(Some(&fault.since), now).unwrap_or_default();
-        format!(
-            "{} (the fault is {}; since {since})",
-            fault.text, fault.owner
-        )
-    });
+    let fault = feed.fault.as_ref().map(|found| fault(found, "", now));
     let row = row(feed, now);
     let mut facts = vec![("State", row.state), ("Polled at", feed.url.clone())];
     let mut add = |name, value: Option<String>| {
@@ -130,14 +124,10 @@ fn by_owner(status: &Status, told: &Told, now: DateTime<Utc>) -> Vec<(String, Ve
     const OTHERS: &str = "not a publisher's";
     let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in &told.broken {
-        let of_feed = status.feeds.iter().find_map(|feed| {
-            let fault = feed.fault.as_ref()?;
-            let rest = line.strip_prefix(feed.name.as_str())?;
-            rest.starts_with(": ").then(|| fault.owner.clone())
-        });
-        let owner = of_feed.unwrap_or_else(|| OTHERS.to_owned());
+        let owner = line.owner.as_deref().unwrap_or(OTHERS);
         let owner = format!("The fault is {owner}");
-        owners.entry(owner).or_default().push(relative(line, now));
+        let text = relative(&line.text, now);
+        owners.entry(owner).or_default().push(text);
     }
     let told = status.feeds.iter().filter(|feed| feed.fault.is_some());
     let failing: usize = status.failing.values().sum();
@@ -151,12 +141,6 @@ fn by_owner(status: &Status, told: &Told, now: DateTime<Utc>) -> Vec<(String, Ve
 
 fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
     let is_group = feed.members.is_some();
-    let state = match (&feed.fault, feed.served, is_group) {
-        (Some(_), ..) => "failing",
-        (None, false, _) => "reading",
-        (None, true, true) => "group",
-        (None, true, false) => "good",
-    };
     let of_upstream = |at: &Option<String>, none: &str| match when(at.as_deref(), now) {
         _ if is_group => "–".to_owned(),
         Some(when) => when,
@@ -169,7 +153,7 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
     OverviewFeed {
         name: feed.name.clone(),
         url: feed.url.clone(),
-        state: state.to_owned(),
+        state: feed.state().to_owned(),
         is_failing: feed.fault.is_some(),
         items,
         last_good: of_upstream(&feed.last_good_at, "never"),
@@ -192,6 +176,7 @@ mod tests {
                 { "name": "a", "url": "http://x/a", "served": true, "items": 3, "live_items": 2,
                   "fault": { "whose": "upstream", "owner": "the publisher's", "text": "it answered 500", "status": 500, "since": "2026-06-01T23:00:00Z" } },
                 { "name": "b", "url": "http://x/b", "served": true },
+                { "name": "store", "url": "http://x/s", "fault": { "whose": "network", "owner": "the network's", "text": "no route", "since": "2026-06-01T23:00:00Z" } },
             ],
             "next": "/status?after=b&failing=",
         }))
@@ -210,6 +195,13 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
+        // A feed may be called as other lines begin.
+        let (_, ours) = page.split_once("is not a publisher's</h2>").unwrap();
+        let (ours, _) = ours.split_once("</ul>").unwrap();
+        assert!(
+            ours.contains("the disk is full") && !ours.contains("no route"),
+            "{ours}"
+        );
         let page = String::from_utf8(feed_page(&status.feeds[0], now)).unwrap();
         assert!(
             page.contains("it answered 500") && page.contains("http://x/a"),

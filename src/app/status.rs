@@ -297,6 +297,18 @@ impl From<PushStanding> for PushStatus {
     }
 }
 
+impl FeedStatus {
+    /// Its state in a word.
+    pub fn state(&self) -> &'static str {
+        match (&self.fault, self.served, &self.members) {
+            (Some(_), ..) => "failing",
+            (None, false, _) => "reading",
+            (None, true, Some(_)) => "group",
+            (None, true, None) => "good",
+        }
+    }
+}
+
 /// The wait of a feed whose next poll is put off.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -13,10 +13,33 @@ use chrono::{DateTime, Utc};
 /// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Everything that is broken, in a sentence each.
-    pub broken: Vec<String>,
+    /// Everything that is broken.
+    pub broken: Vec<BrokenLine>,
     /// Everything else that the operator should know.
     pub notes: Vec<String>,
+}
+
+/// A sentence about something that is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenLine {
+    /// The sentence.
+    pub text: String,
+    /// The owner of the fault, in words that follow "the fault is"; `None` where it is everfeed, its
+    /// configuration or its surroundings.
+    pub owner: Option<String>,
+}
+
+impl BrokenLine {
+    fn ours(text: String) -> Self {
+        Self { text, owner: None }
+    }
+
+    fn of(fault: &FaultStatus, text: String) -> Self {
+        Self {
+            text,
+            owner: Some(fault.owner.clone()),
+        }
+    }
 }
 
 impl Told {
@@ -27,32 +50,32 @@ impl Told {
         let feeds: Vec<&FeedStatus> = pages.iter().flat_map(|page| &page.feeds).collect();
         let mut broken = Vec::new();
         if let Some(fault) = &first.store.fault {
-            broken.push(format!("store: {fault}"));
+            broken.push(BrokenLine::ours(format!("store: {fault}")));
         }
         if let Some(fault) = &first.worker_fault {
-            broken.push(format!(
+            broken.push(BrokenLine::ours(format!(
                 "nodes: the one that polls and pushes told nothing of the feeds: {fault}"
-            ));
+            )));
         }
         if let Some(fault) = &first.store.removals_unwritten {
-            broken.push(format!("store: {fault}"));
+            broken.push(BrokenLine::ours(format!("store: {fault}")));
         }
         let reload = first.config.reload.as_ref();
         if let Some(error) = reload.and_then(|reload| reload.error.as_ref()) {
-            broken.push(format!(
+            broken.push(BrokenLine::ours(format!(
                 "configuration: the last reload was refused: {error}"
-            ));
+            )));
         }
         for site in &first.site_faults {
-            let (origin, fault) = (&site.origin, fault(&site.fault, "", now));
-            broken.push(format!(
-                "site {origin}: everfeed could not look for its feeds: {fault}"
-            ));
+            let (origin, told) = (&site.origin, fault(&site.fault, "", now));
+            let text = format!("site {origin}: everfeed could not look for its feeds: {told}");
+            broken.push(BrokenLine::of(&site.fault, text));
         }
         for feed in &feeds {
             if let Some(found) = &feed.fault {
-                let fault = fault(found, &format!(", failed polls: {}", feed.failures), now);
-                broken.push(format!("{}: {fault}", feed.name));
+                let told = fault(found, &format!(", failed polls: {}", feed.failures), now);
+                let text = format!("{}: {told}", feed.name);
+                broken.push(BrokenLine::of(found, text));
             }
         }
         if let Some(xmpp) = &first.xmpp
@@ -60,7 +83,9 @@ impl Told {
         {
             let since = when(Some(&xmpp.since), now).unwrap_or_default();
             let jid = &xmpp.jid;
-            broken.push(format!("XMPP as {jid}: {fault} (off since {since})"));
+            broken.push(BrokenLine::ours(format!(
+                "XMPP as {jid}: {fault} (off since {since})"
+            )));
         }
         let mut notes = Vec::new();
         let of_store = [&first.store.restored, &first.store.removals_unread];
@@ -69,14 +94,19 @@ impl Told {
         }
         if let Some(nodes) = &first.nodes {
             notes.push(nodes_line(nodes));
-            broken.extend(nodes.missing_feeds());
+            broken.extend(nodes.missing_feeds().into_iter().map(BrokenLine::ours));
             notes.extend(nodes.differing_files());
         }
         if let Some(state) = &first.certificate {
             // A renewal that failed has time; without a certificate nobody is served.
             let expires_at = state.expires_at.as_deref().and_then(moment);
             let holds = expires_at.is_some_and(|until| until > now);
-            if holds { &mut notes } else { &mut broken }.push(certificate(state, now));
+            let told = certificate(state, now);
+            if holds {
+                notes.push(told);
+            } else {
+                broken.push(BrokenLine::ours(told));
+            }
         }
         for feed in &feeds {
             for remark in remarks(feed, now) {
@@ -84,9 +114,9 @@ impl Told {
             }
         }
         for UnreadEntry { name, why } in &first.registry.unread {
-            broken.push(format!(
+            broken.push(BrokenLine::ours(format!(
                 "{name}: its entry in the registry cannot be read: {why}"
-            ));
+            )));
         }
         let waiting = &first.config.waiting_for_restart;
         if !waiting.is_empty() {
@@ -134,7 +164,7 @@ fn nodes_line(nodes: &NodesStatus) -> String {
 }
 
 /// A fault with its owner, its beginning, and more of it.
-fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> String {
+pub(crate) fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> String {
     let since = when(Some(&fault.since), now).unwrap_or_default();
     let (text, owner) = (&fault.text, &fault.owner);
     format!("{text} (the fault is {owner}; since {since}{more})")

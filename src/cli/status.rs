@@ -157,9 +157,9 @@ impl Sheet {
             None => head,
         };
         let told = Told::of(pages, now);
-        let line = |line: &String| relative(&tame(line), now);
-        let broken = told.broken.iter().map(line).collect();
-        let notes = told.notes.iter().map(line).collect();
+        let line = |line: &str| relative(&tame(line), now);
+        let broken = told.broken.iter().map(|it| line(&it.text)).collect();
+        let notes = told.notes.iter().map(|it| line(it)).collect();
         Self {
             head,
             rows: feeds.iter().map(|feed| row(feed, now)).collect(),
@@ -200,15 +200,6 @@ impl Sheet {
 
 fn row(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
     let is_group = feed.members.is_some();
-    let state = if feed.fault.is_some() {
-        "failing"
-    } else if !feed.served {
-        "reading"
-    } else if is_group {
-        "group"
-    } else {
-        "good"
-    };
     let of_upstream = |at: Option<&str>, none: &str| {
         if is_group {
             return "-".to_owned();
@@ -222,7 +213,7 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
     };
     vec![
         tame(&feed.name),
-        state.to_owned(),
+        feed.state().to_owned(),
         count(feed.live_items),
         count(feed.items),
         of_upstream(feed.last_good_at.as_deref(), "never"),
