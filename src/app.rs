@@ -8,6 +8,7 @@ use crate::{
     clock::{self, Clock},
     config::{Config, ConfigSource, Registered},
     edge::listen,
+    feed::record::FeedNo,
     readers::Readers,
     render::Site,
     serve::{
@@ -76,6 +77,8 @@ mod move_questions;
 pub mod registry;
 
 mod registry_desk;
+
+mod plain_change;
 
 mod site_feeds;
 
@@ -555,12 +558,13 @@ pub async fn change_registry(
     command: RegistryCommand,
 ) -> anyhow::Result<RegistryAnswer> {
     let store = open(config, Arc::new(clock::System)).await?;
-    let (mut feeds, names) = all_feeds(&*store, config).await?;
-    feeds.sort_by(|one, other| one.name.cmp(&other.name));
+    let (feeds, names) = all_feeds(&*store, config).await?;
+    // Their numbers in the store are not asked for here.
+    let feeds = (0..u32::MAX).zip(feeds);
+    let feeds = feeds.map(|(no, feed)| catalog::RegisteredFeed::new(FeedNo(no), feed));
     let desk = RegistryDesk {
         store: store.clone(),
-        feeds: feeds.into_iter().map(Arc::new).collect(),
-        names: Arc::new(names),
+        catalog: Arc::new(catalog::CatalogSnapshot::new(feeds, []).with_registry(names)),
         reader: registry::reader(config, Some(file)),
         place: ChangePlace::Alone(Box::new(config.clone())),
     };

@@ -55,7 +55,7 @@ impl BesideStore {
         let (feeds, _) = all_feeds(store, config).await?;
         let namespaces = catalog::namespaces(store, &feeds).await?;
         let mut found = Self {
-            registered: names.sound.clone(),
+            registered: names.sound.iter().cloned().collect(),
             unread: registry::unread(names),
             questions: move_questions(store, config, &feeds, names).await?,
             ..Self::default()

@@ -71,7 +71,7 @@ impl GroupKeeper {
                 filled => filled?,
             }
         }
-        for group in snapshot.feeds().filter(|feed| feed.is_group()) {
+        for group in snapshot.groups() {
             match self.settle(snapshot, group).await {
                 // Forgotten meanwhile: the next snapshot does not have it.
                 Err(StoreError::UnknownFeed(_)) => {}

@@ -679,11 +679,9 @@ impl Insight for Overview {
     }
 
     fn registry(&self, command: RegistryCommand) -> BoxFuture<'_, RegistryAnswer> {
-        let catalog = self.explainer.catalog.snapshot();
         let desk = RegistryDesk {
             store: self.explainer.store.clone(),
-            feeds: catalog.feeds().map(|feed| feed.settings.clone()).collect(),
-            names: catalog.registry().clone(),
+            catalog: self.explainer.catalog.snapshot(),
             reader: self.reloader.entry_reader(),
             place: ChangePlace::Running(self.reloader.clone()),
         };

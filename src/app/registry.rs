@@ -2,7 +2,7 @@
 //! changes in it; not how a change is put in force.
 
 use crate::{
-    catalog::{self, FeedSettings, RegistryNames},
+    catalog::{self, CatalogSnapshot, FeedSettings, RegisteredFeed, RegistryNames},
     config::{Config, EntryReader, FeedEntry, Registered},
     secret::{masked_with_query, public_url},
     setting::{RefusedSetting, differing_keys},
@@ -16,16 +16,17 @@ use std::{
     collections::{HashMap, HashSet},
     fmt::Write as _,
     path::Path,
+    sync::Arc,
 };
 
 pub use crate::catalog::settings::{GROUP_MEMBERS_MAX, GROUPS_MAX};
 pub use crate::serve::admin::{RegistryAnswer, RegistryCommand};
 
-/// Entries at most: each change reads all of them.
-const ENTRIES_MAX: usize = 10_000;
+/// Entries at most.
+pub(super) const ENTRIES_MAX: usize = 100_000;
 
 /// Bytes of an entry at most, as it is kept.
-const ENTRY_BYTES_MAX: usize = 16 << 10;
+pub(super) const ENTRY_BYTES_MAX: usize = 16 << 10;
 
 /// Feeds of one page of the list.
 const PAGE_FEEDS_MAX: usize = 1000;
@@ -77,7 +78,7 @@ pub(super) enum WantedChange {
 
 /// The outcome for one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Outcome {
+pub(super) enum Outcome {
     Added,
     Changed(Vec<String>),
     Same,
@@ -88,14 +89,37 @@ enum Outcome {
 pub(super) struct PlannedChange {
     /// The changes of the registry.
     pub(super) changes: Vec<RegistryChange>,
-    /// All feeds after it: those of the file, of the registry and of sites, and the groups.
-    pub(super) feeds: Vec<FeedSettings>,
+    /// The feeds after it.
+    pub(super) feeds: NextFeeds,
     /// The entries after it.
     pub(super) names: RegistryNames,
-    outcomes: Vec<(String, Outcome)>,
+    pub(super) outcomes: Vec<(String, Outcome)>,
+}
+
+/// The feeds after a change.
+pub(super) enum NextFeeds {
+    /// All of them: those of the file, of the registry and of sites, and the groups.
+    All(Vec<FeedSettings>),
+    /// The plain feeds that the change concerns. All others stay.
+    Plain(PlainFeeds),
+}
+
+/// Plain feeds ([`FeedSettings::is_plain`]) that a change concerns.
+#[derive(Default)]
+pub(super) struct PlainFeeds {
+    /// Those that are put in the place of the ones of their names.
+    pub(super) put: Vec<FeedSettings>,
+    /// Those that are removed.
+    pub(super) removed: Vec<Arc<RegisteredFeed>>,
 }
 
 impl PlannedChange {
+    /// Takes the feeds out, once the change is made.
+    pub(super) fn take_feeds(&mut self) -> NextFeeds {
+        let none = NextFeeds::Plain(PlainFeeds::default());
+        std::mem::replace(&mut self.feeds, none)
+    }
+
     /// True when an entry is new.
     pub(super) fn adds(&self) -> bool {
         let mut outcomes = self.outcomes.iter();
@@ -189,7 +213,7 @@ pub(super) type GiveConfig<'a> = &'a (dyn Fn() -> Config + Sync);
 
 // Decides: Which change of the registry is refused?
 /// Decides on a change. Refused with every mistake that the change would bring.
-// Limit: each change reads all entries and compares all feeds, as a reload does.
+// Limit: it reads all entries and compares all feeds, as a reload does. A change of plain feeds alone does without (`plain_change`).
 pub(super) async fn plan(
     store: &dyn Store,
     config: GiveConfig<'_>,
@@ -251,7 +275,7 @@ pub(super) async fn plan(
     }
     Ok(PlannedChange {
         changes,
-        feeds,
+        feeds: NextFeeds::All(feeds),
         names: after.names,
         outcomes,
     })
@@ -381,13 +405,8 @@ pub(super) async fn text_of(
     store: &dyn Store,
     name: &str,
 ) -> Result<Option<Result<String, String>>, StoreError> {
-    let mut entries = listing::registry(store);
-    while let Some(entry) = entries.try_next().await? {
-        if entry.name == name {
-            return Ok(Some(entry.text));
-        }
-    }
-    Ok(None)
+    let entry = store.registry_entry(name.to_owned()).await?;
+    Ok(entry.map(|entry| entry.text))
 }
 
 /// Makes a change that was decided on.
@@ -422,12 +441,10 @@ pub(super) fn shown(text: &str) -> Option<String> {
 }
 
 /// A page of all feeds, by name, with the places that they come from.
-pub(super) fn list<'a>(
-    feeds: impl Iterator<Item = &'a FeedSettings>,
-    names: &RegistryNames,
-    after: Option<&str>,
-) -> RegistryPage {
-    let mut feeds = feeds.filter(|feed| feed.group.is_none() && after < Some(&*feed.name));
+pub(super) fn list(catalog: &CatalogSnapshot, after: Option<&str>) -> RegistryPage {
+    let names = catalog.registry();
+    let feeds = catalog.feeds_after(after).map(|feed| &*feed.settings);
+    let mut feeds = feeds.filter(|feed| feed.group.is_none());
     let mut page = RegistryPage::default();
     for feed in feeds.by_ref().take(PAGE_FEEDS_MAX) {
         let source = if names.sound.contains(&feed.name) {

@@ -6,7 +6,7 @@ use super::{
     reload::Reloader,
 };
 use crate::{
-    catalog::{FeedSettings, RegistryNames},
+    catalog::CatalogSnapshot,
     config::{Config, EntryReader},
     setting::RefusedSetting,
     store::{Store, StoreError},
@@ -17,9 +17,8 @@ use std::sync::Arc;
 /// The desk for the registry.
 pub(super) struct RegistryDesk {
     pub(super) store: Arc<dyn Store>,
-    /// All feeds, by name.
-    pub(super) feeds: Vec<Arc<FeedSettings>>,
-    pub(super) names: Arc<RegistryNames>,
+    /// The feeds in force, or those of the configuration.
+    pub(super) catalog: Arc<CatalogSnapshot>,
     pub(super) reader: EntryReader,
     pub(super) place: ChangePlace,
 }
@@ -49,8 +48,7 @@ impl RegistryDesk {
     }
 
     fn list(&self, after: Option<&str>) -> Result<RegistryAnswer, RegistryAnswer> {
-        let feeds = self.feeds.iter().map(|feed| &**feed);
-        let page = registry::list(feeds, &self.names, after);
+        let page = registry::list(&self.catalog, after);
         let told = serde_json::to_string(&page).map_err(|error| internal(&error.to_string()))?;
         Ok(RegistryAnswer::Told(told))
     }
@@ -58,7 +56,7 @@ impl RegistryDesk {
     async fn show(&self, name: &str) -> Result<RegistryAnswer, RegistryAnswer> {
         let text = registry::text_of(&*self.store, name).await;
         let Some(text) = text.map_err(registry::away)? else {
-            let is_in_file = self.feeds.iter().any(|feed| feed.name == name);
+            let is_in_file = self.catalog.feed(name).is_some();
             return Err(registry::not_there(name, is_in_file));
         };
         let unread =

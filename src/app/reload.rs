@@ -6,8 +6,9 @@ use super::{
     beside_store::{BesideStore, moved_line},
     beside_worker,
     move_questions::{self, LeftAddress, MoveQuestion, move_questions},
-    registry::{self, PlannedChange, RegistryAnswer, WantedChange},
-    removed::{self, removed_feeds},
+    plain_change,
+    registry::{self, NextFeeds, PlainFeeds, PlannedChange, RegistryAnswer, WantedChange},
+    removed::{self, removed_among},
     status::{ConfigStatus, ReloadStatus, now},
     workplace::Workplace,
 };
@@ -68,6 +69,15 @@ pub(super) struct ReloadParts {
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
     pub(super) workplace: Workplace,
+}
+
+/// A catalog that is to be in force.
+struct NextCatalog {
+    snapshot: CatalogSnapshot,
+    /// Feeds of the file that the store does not know yet.
+    unknown: Vec<FeedSettings>,
+    /// Feeds and parts whose readers are to be woken by their documents.
+    woken: Vec<FeedNo>,
 }
 
 /// Problems of the registry that are told one by one.
@@ -438,14 +448,21 @@ impl Reloader {
     ) -> Result<PlannedChange, RegistryAnswer> {
         let _turn = self.turn.lock().await;
         let store = &*self.parts.store;
-        let (config, reader) = (|| self.without_registry(), self.entry_reader());
-        let mut planned = registry::plan(store, &config, &reader, wanted).await?;
+        let catalog = self.parts.gate.catalog.snapshot();
+        let plain = plain_change::plan(store, &self.parts.started_with, &catalog, &wanted).await;
+        let mut planned = match plain {
+            Some(planned) => planned,
+            None => {
+                let (config, reader) = (|| self.without_registry(), self.entry_reader());
+                registry::plan(store, &config, &reader, wanted).await?
+            }
+        };
         registry::make(store, &mut planned).await?;
-        let feeds = std::mem::take(&mut planned.feeds);
-        let putting = self.putting();
-        let put = self
-            .put_in_force(feeds, planned.names.clone(), putting)
-            .await;
+        let (feeds, names) = (planned.take_feeds(), planned.names.clone());
+        let put = match feeds {
+            NextFeeds::All(feeds) => self.put_in_force(feeds, names, self.putting()).await,
+            NextFeeds::Plain(feeds) => self.put_plain_in_force(feeds, names).await,
+        };
         put.map_err(|refused| {
             let why = format!(
                 "the change is kept, and is in force from the next reload or start on: {refused}"
@@ -499,15 +516,57 @@ impl Reloader {
             }
         };
         let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
-        let removed = removed_feeds(&*parts.store, &snapshot).await;
-        let mut removed = removed.map_err(ReloadRefused::Store)?;
-        removed.retain(|feed| {
-            changes.has_removed(&feed.name) && !snapshot.beside_worker().has(&feed.name)
-        });
-        removed::tell(&removed);
-        // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         let added = changes.added.iter().map(|feed| feed.no);
-        for no in added.chain(snapshot.parts()) {
+        let woken = added.chain(snapshot.parts()).collect();
+        let next = NextCatalog {
+            snapshot,
+            unknown,
+            woken,
+        };
+        self.publish(next, &changes).await?;
+        tell_unknown_readers(&parts.gate);
+        Ok(changes)
+    }
+
+    /// Puts a change of plain feeds in force.
+    async fn put_plain_in_force(
+        &self,
+        feeds: PlainFeeds,
+        names: RegistryNames,
+    ) -> Result<CatalogChanges, ReloadRefused> {
+        let parts = &self.parts;
+        let before = parts.gate.catalog.snapshot();
+        let registered = plain_change::registered(&*parts.store, &before, feeds).await;
+        let (snapshot, woken) = registered.map_err(ReloadRefused::of_store)?;
+        let snapshot = snapshot.with_registry(names);
+        let changes = catalog::diff(&before, &snapshot);
+        let next = NextCatalog {
+            snapshot,
+            unknown: lock(&self.unknown).clone(),
+            woken,
+        };
+        self.publish(next, &changes).await?;
+        Ok(changes)
+    }
+
+    /// Puts a catalog in force, with the changes that lead to it.
+    async fn publish(
+        &self,
+        next: NextCatalog,
+        changes: &CatalogChanges,
+    ) -> Result<(), ReloadRefused> {
+        let parts = &self.parts;
+        let NextCatalog {
+            snapshot,
+            unknown,
+            woken,
+        } = next;
+        let gone = changes.removed.iter().map(|feed| &*feed.settings.name);
+        let gone = gone.filter(|name| !snapshot.beside_worker().has(name));
+        let removed = removed_among(&*parts.store, &snapshot, gone).await;
+        removed::tell(&removed.map_err(ReloadRefused::Store)?);
+        // Before anybody finds the new feeds: who asks for one must be woken by its first document.
+        for no in woken {
             match parts.store.feed(no).await {
                 // A part that goes on is announced by its commits.
                 Ok(record) if record.is_ready() && parts.notify.head(no).is_some() => {}
@@ -528,11 +587,10 @@ impl Reloader {
                 parts.notify.forget(part);
             }
         }
-        tell_unknown_readers(&parts.gate);
         if let Some(work) = parts.workplace.work() {
-            work.poller.apply_all(poller_changes(&changes));
+            work.poller.apply_all(poller_changes(changes));
         }
-        Ok(changes)
+        Ok(())
     }
 
     /// Forgets a feed that is not configured any more, with everything that is kept of it.

@@ -7,7 +7,7 @@ use crate::{
     store::{Store, StoreError},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::HashMap, fmt};
+use std::fmt;
 
 /// A feed that is kept although it is not configured any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,22 +48,26 @@ pub(super) async fn removed_feeds(
     store: &dyn Store,
     catalog: &CatalogSnapshot,
 ) -> Result<Vec<RemovedFeed>, StoreError> {
-    let withdrawn: Vec<(String, FeedNo)> = catalog
-        .all_withdrawn()
-        .filter(|(name, _)| !catalog.registry().contains(name))
-        .map(|(name, no)| (name.to_owned(), no))
-        .collect();
-    if withdrawn.is_empty() {
-        return Ok(Vec::new());
-    }
-    let namespaces: HashMap<String, &str> = catalog
-        .feeds()
-        .map(|feed| (feed.settings.namespace(), feed.settings.name.as_str()))
-        .collect();
+    let withdrawn = catalog.all_withdrawn().map(|(name, _)| name);
+    removed_among(store, catalog, withdrawn).await
+}
+
+/// Those of them that have these names, by name.
+pub(super) async fn removed_among(
+    store: &dyn Store,
+    catalog: &CatalogSnapshot,
+    names: impl Iterator<Item = &str>,
+) -> Result<Vec<RemovedFeed>, StoreError> {
+    let names = names.filter(|name| !catalog.registry().contains(name));
+    let withdrawn = names.filter_map(|name| Some((name.to_owned(), catalog.withdrawn(name)?)));
+    let withdrawn: Vec<(String, FeedNo)> = withdrawn.collect();
     let mut removed = Vec::new();
     for (name, no) in withdrawn {
         let (items, renamed_to) = match store.feed(no).await {
-            Ok(record) => (record.items.total, namespaces.get(&record.ids.namespace)),
+            Ok(record) => (
+                record.items.total,
+                catalog.by_namespace(&record.ids.namespace),
+            ),
             // Forgotten meanwhile.
             Err(StoreError::UnknownFeed(_)) => continue,
             Err(error) if error.is_of_one_feed() => (0, None),
@@ -72,7 +76,7 @@ pub(super) async fn removed_feeds(
         removed.push(RemovedFeed {
             name,
             items,
-            renamed_to: renamed_to.map(|name| (*name).to_owned()),
+            renamed_to: renamed_to.map(|feed| feed.settings.name.clone()),
         });
     }
     removed.sort_by(|one, other| one.name.cmp(&other.name));

@@ -42,27 +42,22 @@ impl CatalogChanges {
 /// is both removed and added.
 pub fn diff(old: &CatalogSnapshot, new: &CatalogSnapshot) -> CatalogChanges {
     let mut changes = CatalogChanges::default();
-    for feed in new.feeds() {
-        match old
-            .feed(&feed.settings.name)
-            .filter(|before| before.no == feed.no)
-        {
-            None => changes.added.push(feed.clone()),
-            Some(before) if before.settings == feed.settings => {}
-            Some(before) => {
-                let keys = match (&before.settings.group, &feed.settings.group) {
+    for (before, now) in old.differing(new) {
+        match (before, now) {
+            (Some(before), Some(now)) if before.no == now.no => {
+                let keys = match (&before.settings.group, &now.settings.group) {
                     (Some(before), Some(now)) => differing_keys(before, now),
-                    _ => differing_keys(&before.settings, &feed.settings),
+                    _ => differing_keys(&before.settings, &now.settings),
                 };
-                changes.changed.push(ChangedFeed {
-                    feed: feed.clone(),
-                    keys,
-                });
+                let feed = now.clone();
+                changes.changed.push(ChangedFeed { feed, keys });
+            }
+            (before, now) => {
+                changes.added.extend(now.cloned());
+                changes.removed.extend(before.cloned());
             }
         }
     }
-    let is_kept = |feed: &Arc<RegisteredFeed>| new.feed_no(feed.no).is_some();
-    changes.removed = old.feeds().filter(|feed| !is_kept(feed)).cloned().collect();
     changes
 }
 

@@ -119,12 +119,21 @@ pub async fn register(
         }
         progress.add(made);
     }
+    let of_withdrawn = |(name, no): &(String, FeedNo)| Some((*no, &*stored.of(name)?.namespace));
+    let of_withdrawn: Vec<(FeedNo, &str)> = withdrawn.iter().filter_map(of_withdrawn).collect();
+    let of_registered = numbers.iter().zip(&namespaces);
+    let of_registered = of_registered.filter_map(|(no, namespace)| Some(((*no)?, &**namespace)));
+    let stored_namespaces: Vec<(FeedNo, &str)> = of_registered.chain(of_withdrawn).collect();
     let registered =
         |(settings, no): (FeedSettings, Option<_>)| Some(RegisteredFeed::new(no?, settings));
     let snapshot = CatalogSnapshot::new(
-        settings.into_iter().zip(numbers).filter_map(registered),
-        withdrawn,
+        settings
+            .into_iter()
+            .zip(numbers.iter().copied())
+            .filter_map(registered),
+        withdrawn.iter().cloned(),
     );
+    let snapshot = snapshot.with_namespaces(stored_namespaces);
     with_parts(store, snapshot, &stored.parted).await
 }
 

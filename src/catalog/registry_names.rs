@@ -1,16 +1,16 @@
 //! The entries of the registry at one moment, by the names of their feeds; not their settings, which
 //! stand beside those of the configuration file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use imbl::{OrdMap, OrdSet};
 
-/// The names of the entries of the registry.
+/// The names of the entries of the registry. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegistryNames {
     /// Entries that were read.
-    pub sound: BTreeSet<String>,
+    pub sound: OrdSet<String>,
     /// Entries that cannot be read, each with the reason. Their feeds are neither polled nor served,
     /// and are not removed either.
-    pub unread: BTreeMap<String, String>,
+    pub unread: OrdMap<String, String>,
 }
 
 impl RegistryNames {

@@ -161,6 +161,12 @@ impl FeedSettings {
         self.access.is_private() || !self.show.is_empty()
     }
 
+    /// True for a feed by which nothing else of the catalog changes: neither a group nor at an address of a site, and readable as
+    /// a whole by everybody.
+    pub fn is_plain(&self) -> bool {
+        self.group.is_none() && self.legacy.is_none() && !self.is_private()
+    }
+
     /// The users that are named as its readers, in `access` and in `show`.
     pub fn readers(&self) -> impl Iterator<Item = &str> {
         self.access

@@ -11,15 +11,17 @@ use crate::{
     mistakes::{Mistake, is_made},
     secret::public_url,
 };
+use imbl::{OrdMap, OrdSet, ordmap::DiffItem};
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::HashMap,
+    hash::{DefaultHasher, Hasher as _},
     ops::Bound,
     sync::Arc,
 };
 use url::Url;
 
 /// A feed that is registered: its number in the store, and its settings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RegisteredFeed {
     /// Its number.
     pub no: FeedNo,
@@ -55,22 +57,31 @@ impl RegisteredFeed {
 }
 
 /// Everything that is registered at one moment.
+///
+/// The maps of all feeds share their nodes with those of the snapshot before, so a change of one feed costs the same beside ten
+/// feeds and beside a hundred thousand.
 #[derive(Clone, Debug, Default)]
 pub struct CatalogSnapshot {
-    feeds: BTreeMap<String, Arc<RegisteredFeed>>,
-    by_no: HashMap<FeedNo, Arc<RegisteredFeed>>,
-    by_origin: HashMap<String, FeedNo>,
+    feeds: OrdMap<String, Arc<RegisteredFeed>>,
+    by_no: OrdMap<FeedNo, Arc<RegisteredFeed>>,
+    /// Digests of the URLs by which publishers know the feeds; true where it is only an alias. A digest says where to look, and
+    /// the settings decide.
+    by_origin: OrdSet<(u64, bool, FeedNo)>,
+    /// Digests of the namespaces of ids that feeds have in their settings; and in the store, registered or withdrawn, where it
+    /// was asked for them.
+    namespaces: OrdSet<(u64, FeedNo)>,
+    knows_stored_namespaces: bool,
     /// By the number of their site, and by path and query in it.
     by_place: HashMap<usize, HashMap<String, FeedNo>>,
     /// By the number of their site, those that not everybody may read.
     guarded: HashMap<usize, Vec<(PathSpelling, FeedNo)>>,
-    withdrawn: BTreeMap<String, FeedNo>,
-    withdrawn_nos: HashSet<FeedNo>,
+    withdrawn: OrdMap<String, FeedNo>,
+    withdrawn_nos: OrdSet<FeedNo>,
     /// By the number of their group.
     members: HashMap<FeedNo, Vec<FeedNo>>,
     /// By the number of their feed, each with what it shows.
     parts: HashMap<FeedNo, Vec<(Filter, FeedNo)>>,
-    private: PrivatePlaces,
+    private: Arc<PrivatePlaces>,
     registry: Arc<RegistryNames>,
     beside_worker: Arc<BesideWorker>,
 }
@@ -84,11 +95,9 @@ impl CatalogSnapshot {
     ) -> Self {
         let mut snapshot = Self::default();
         for feed in feeds.into_iter().map(Arc::new) {
-            if !feed.is_group() {
-                snapshot
-                    .by_origin
-                    .insert(normal(feed.settings.url.as_str()), feed.no);
-            }
+            snapshot.by_origin.extend(origins(&feed));
+            let namespace = digest(&feed.settings.namespace());
+            snapshot.namespaces.insert((namespace, feed.no));
             snapshot.by_no.insert(feed.no, feed.clone());
             if let Some(place) = &feed.settings.legacy {
                 let paths = snapshot.by_place.entry(place.site).or_default();
@@ -98,16 +107,8 @@ impl CatalogSnapshot {
             snapshot.feeds.insert(feed.settings.name.clone(), feed);
         }
         snapshot.place_former();
-        // The URL that is polled goes before another feed's public name.
-        for feed in snapshot.feeds.values() {
-            for alias in &feed.settings.aliases {
-                snapshot
-                    .by_origin
-                    .entry(normal(alias.as_str()))
-                    .or_insert(feed.no);
-            }
-        }
-        snapshot.private = PrivatePlaces::of(snapshot.feeds.values().map(|feed| &*feed.settings));
+        let settings = snapshot.feeds.values().map(|feed| &*feed.settings);
+        snapshot.private = Arc::new(PrivatePlaces::of(settings));
         snapshot.members = snapshot.members_of_groups();
         let is_withdrawn = |(name, _): &(String, FeedNo)| !snapshot.feeds.contains_key(name);
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
@@ -136,6 +137,85 @@ impl CatalogSnapshot {
         if feed.settings.is_private() {
             let guarded = self.guarded.entry(site).or_default();
             guarded.push((PathSpelling::of(path), feed.no));
+        }
+    }
+
+    /// The same snapshot, which knows the namespaces of ids that its feeds have in the store, registered or withdrawn.
+    #[must_use]
+    pub(super) fn with_namespaces<'a>(
+        mut self,
+        stored: impl IntoIterator<Item = (FeedNo, &'a str)>,
+    ) -> Self {
+        let stored = stored.into_iter();
+        let stored = stored.map(|(no, namespace)| (digest(namespace), no));
+        self.namespaces.extend(stored);
+        self.knows_stored_namespaces = true;
+        self
+    }
+
+    /// The feed whose settings give this namespace of ids.
+    pub fn by_namespace(&self, namespace: &str) -> Option<&Arc<RegisteredFeed>> {
+        let mut found = self.with_namespace_digest(namespace);
+        found.find_map(|no| {
+            let feed = self.by_no.get(&no)?;
+            (feed.settings.namespace() == namespace).then_some(feed)
+        })
+    }
+
+    fn with_namespace_digest(&self, namespace: &str) -> impl Iterator<Item = FeedNo> {
+        let digest = digest(namespace);
+        let range = (digest, FeedNo(0))..=(digest, FeedNo(u32::MAX));
+        self.namespaces.range(range).map(|(_, no)| *no)
+    }
+
+    // Decides: Which feeds may have a namespace of ids?
+    /// The feeds, registered or withdrawn, that may have this namespace of ids, in their settings or in the store: all that do,
+    /// and seldom another. `None` where the store was not asked for them.
+    pub fn may_have_namespace(&self, namespace: &str) -> Option<Vec<FeedNo>> {
+        let found = || self.with_namespace_digest(namespace).collect();
+        self.knows_stored_namespaces.then(found)
+    }
+
+    /// The same snapshot with some plain feeds ([`FeedSettings::is_plain`]) put in the place of those of their names, which are
+    /// plain, too, and without others. Takes as long as the change is, whatever the number of feeds.
+    ///
+    /// The feeds that are put have the ids of their settings' namespace.
+    #[must_use]
+    pub fn with_plain(
+        &self,
+        put: impl IntoIterator<Item = RegisteredFeed>,
+        removed: impl IntoIterator<Item = FeedNo>,
+    ) -> Self {
+        let mut snapshot = self.clone();
+        for feed in put.into_iter().map(Arc::new) {
+            let name = &feed.settings.name;
+            if let Some(before) = snapshot.feeds.insert(name.clone(), feed.clone()) {
+                snapshot.forget_addresses(&before);
+            }
+            if let Some(no) = snapshot.withdrawn.remove(name) {
+                snapshot.withdrawn_nos.remove(&no);
+            }
+            snapshot.by_origin.extend(origins(&feed));
+            let namespace = digest(&feed.settings.namespace());
+            snapshot.namespaces.insert((namespace, feed.no));
+            snapshot.by_no.insert(feed.no, feed);
+        }
+        for no in removed {
+            let Some(feed) = snapshot.by_no.remove(&no) else {
+                continue;
+            };
+            let name = &feed.settings.name;
+            snapshot.forget_addresses(&feed);
+            snapshot.feeds.remove(name);
+            snapshot.withdrawn.insert(name.clone(), no);
+            snapshot.withdrawn_nos.insert(no);
+        }
+        snapshot
+    }
+
+    fn forget_addresses(&mut self, feed: &RegisteredFeed) {
+        for origin in origins(feed) {
+            self.by_origin.remove(&origin);
         }
     }
 
@@ -244,6 +324,13 @@ impl CatalogSnapshot {
         self.feeds.values().filter(|feed| !feed.is_group())
     }
 
+    /// The groups, by number.
+    pub fn groups(&self) -> impl Iterator<Item = &Arc<RegisteredFeed>> {
+        let mut groups: Vec<FeedNo> = self.members.keys().copied().collect();
+        groups.sort_unstable();
+        groups.into_iter().filter_map(|no| self.by_no.get(&no))
+    }
+
     /// The registered feeds, by name.
     pub fn feeds(&self) -> impl ExactSizeIterator<Item = &Arc<RegisteredFeed>> {
         self.feeds.values()
@@ -256,8 +343,25 @@ impl CatalogSnapshot {
     ) -> impl Iterator<Item = &'a Arc<RegisteredFeed>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.feeds
-            .range::<str, _>((from, Bound::Unbounded))
+            .range::<_, str>((from, Bound::Unbounded))
             .map(|(_, feed)| feed)
+    }
+
+    /// The feeds in which another snapshot differs, by name: as they are here, and as they are there.
+    pub(super) fn differing<'a>(
+        &'a self,
+        other: &'a Self,
+    ) -> impl Iterator<
+        Item = (
+            Option<&'a Arc<RegisteredFeed>>,
+            Option<&'a Arc<RegisteredFeed>>,
+        ),
+    > {
+        self.feeds.diff(&other.feeds).map(|item| match item {
+            DiffItem::Add(_, now) => (None, Some(now)),
+            DiffItem::Remove(_, before) => (Some(before), None),
+            DiffItem::Update { old, new } => (Some(old.1), Some(new.1)),
+        })
     }
 
     /// The registered feed of this name.
@@ -290,7 +394,23 @@ impl CatalogSnapshot {
     /// The registered feed whose publisher knows it by this URL: the one that is polled, or one of
     /// its public names.
     pub fn by_origin(&self, url: &str) -> Option<FeedNo> {
-        self.by_origin.get(&normal(url)).copied()
+        let url = normal(url);
+        let digest = digest(&url);
+        // The URL that is polled goes before another feed's public name.
+        let range = (digest, false, FeedNo(0))..=(digest, true, FeedNo(u32::MAX));
+        let found = self.by_origin.range(range);
+        let of_feed = |(_, is_alias, no): &(u64, bool, FeedNo)| {
+            let settings = &self.by_no.get(no)?.settings;
+            let has = if *is_alias {
+                let mut aliases = settings.aliases.iter();
+                aliases.any(|alias| normal(alias.as_str()) == url)
+            } else {
+                normal(settings.url.as_str()) == url
+            };
+            has.then_some((*is_alias, &settings.name, *no))
+        };
+        let first = found.filter_map(of_feed).min();
+        first.map(|(_, _, no)| no)
     }
 
     /// True while there is something that not everybody may read.
@@ -354,8 +474,16 @@ impl CatalogSnapshot {
     #[must_use]
     pub fn without(&self, forgotten: FeedNo) -> Self {
         let mut snapshot = self.clone();
-        snapshot.withdrawn.retain(|_, no| *no != forgotten);
-        snapshot.withdrawn_nos.remove(&forgotten);
+        if snapshot.withdrawn_nos.remove(&forgotten).is_some() {
+            let mut withdrawn = self.withdrawn.iter();
+            if let Some((name, _)) = withdrawn.find(|(_, no)| **no == forgotten) {
+                snapshot.withdrawn.remove(name);
+            }
+            // Its namespace is nobody's now, which only a look at all of them shows.
+            let namespaces = self.namespaces.iter();
+            let namespaces = namespaces.filter(|(_, no)| *no != forgotten);
+            snapshot.namespaces = namespaces.copied().collect();
+        }
         snapshot
     }
 
@@ -363,6 +491,24 @@ impl CatalogSnapshot {
     pub fn all_withdrawn(&self) -> impl Iterator<Item = (&str, FeedNo)> {
         self.withdrawn.iter().map(|(name, no)| (name.as_str(), *no))
     }
+}
+
+/// The digests of the addresses by which a publisher knows a feed.
+fn origins(feed: &RegisteredFeed) -> impl Iterator<Item = (u64, bool, FeedNo)> {
+    let (settings, no) = (&feed.settings, feed.no);
+    let polled = (!feed.is_group()).then_some((&settings.url, false));
+    let aliases = settings.aliases.iter().map(|alias| (alias, true));
+    polled
+        .into_iter()
+        .chain(aliases)
+        .map(move |(url, is_alias)| (digest(&normal(url.as_str())), is_alias, no))
+}
+
+/// The digest by which a text is looked up.
+fn digest(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }
 
 /// The part of a feed that a principal may see; `None` for nothing of it.

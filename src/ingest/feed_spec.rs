@@ -18,7 +18,7 @@ use std::{
 use url::Url;
 
 /// A feed as it is to be polled: it is read as its settings are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FeedSpec {
     /// Its number in the store.
     pub no: FeedNo,

@@ -17,12 +17,13 @@ use crate::{
 };
 use delays::Delays;
 use futures_util::TryStreamExt as _;
+use imbl::OrdMap;
 use inbox::Inbox;
 use jobs::JobParts;
 use looks::Looks;
 use requests::{PollRequest, REQUESTS_MAX};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{Arc, RwLock},
     time::Duration,
 };
@@ -63,14 +64,14 @@ pub use waits::{PollWait, WaitCause};
 const LOAD_AGAIN: Duration = Duration::from_secs(1);
 
 /// The feeds that are polled, by number.
-type WantedFeeds = BTreeMap<FeedNo, Arc<FeedSpec>>;
+type WantedFeeds = OrdMap<FeedNo, Arc<FeedSpec>>;
 
 /// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.
 #[derive(Clone)]
 pub struct Poller {
     parts: JobParts,
     /// The feeds as they are to be polled; a worker takes over what has changed.
-    wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
+    wanted: Arc<watch::Sender<WantedFeeds>>,
     states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
     troubles: Troubles,
     pauses: PauseEnds,
@@ -145,7 +146,7 @@ impl Poller {
             context.notify.moved(record.no, record.head());
         }
         drop(records);
-        let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
+        let wanted = Arc::new(watch::Sender::new(feeds));
         let (parts, states) = (
             JobParts {
                 context,
@@ -184,11 +185,9 @@ impl Poller {
         self.apply_all([change]);
     }
 
-    /// The same with many changes, which are taken over at once: the feeds are copied for each time
-    /// that they change.
+    /// The same with many changes, which are taken over at once.
     pub fn apply_all(&self, changes: impl IntoIterator<Item = FeedChange>) {
-        self.wanted.send_modify(|wanted| {
-            let feeds = Arc::make_mut(wanted);
+        self.wanted.send_modify(|feeds| {
             for change in changes {
                 match change {
                     FeedChange::Added(feed) | FeedChange::Changed(feed) => {

@@ -7,6 +7,9 @@ pub trait RegistryStore: Send + Sync {
     /// Makes changes, in their order: all or none.
     fn change_registry(&self, changes: Vec<RegistryChange>) -> StoreFuture<'_, ()>;
 
+    /// The entry of this name.
+    fn registry_entry(&self, name: String) -> StoreFuture<'_, Option<RegistryEntry>>;
+
     /// The entries after this name, by name, at most so many. One that is damaged is told as such,
     /// and keeps no other from being read.
     fn registry(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<RegistryEntry>>;

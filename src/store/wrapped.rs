@@ -166,6 +166,7 @@ tapped! { 'a
     }
     RegistryStore {
         change_registry(changes: Vec<RegistryChange>) -> ();
+        registry_entry(name: String) -> Option<RegistryEntry>;
         registry(after: Option<String>, max: usize) -> Vec<RegistryEntry>;
     }
     EventStore {

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 /// The facts that tell of delays, shared with the poller.
 pub(super) struct Delays {
-    pub(super) wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
+    pub(super) wanted: Arc<watch::Sender<WantedFeeds>>,
     pub(super) states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
     pub(super) pauses: PauseEnds,
 }

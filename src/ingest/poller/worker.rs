@@ -69,8 +69,8 @@ fn quiet_time(ended_uncleanly: bool) -> Duration {
 pub(super) struct Worker<'a> {
     poller: &'a Poller,
     stop: CancellationToken,
-    wanted: watch::Receiver<Arc<WantedFeeds>>,
-    feeds: Arc<WantedFeeds>,
+    wanted: watch::Receiver<WantedFeeds>,
+    feeds: WantedFeeds,
     pauses: HostPauses,
     lanes: Lanes,
     /// Archive walks and hints, by feed.

@@ -32,6 +32,9 @@ async fn an_entry_is_kept_by_name_replaced_and_removed(rig: Rig) {
     let rig = rig.reopen();
     let held = [entry("a", "one"), entry("b", "{\"url\":\"http://ö/\"}")];
     assert_eq!(rig.registry(None, 9).await.unwrap(), held);
+    let one = rig.registry_entry("b".into()).await.unwrap();
+    assert_eq!(one.as_ref(), Some(&held[1]));
+    assert_eq!(rig.registry_entry("ab".into()).await.unwrap(), None);
     let remove = |name: &str| RegistryChange::Remove(name.to_owned());
     // In their order: what is put and removed in one call is gone.
     let changes = vec![put("a", "two"), put("c", ""), remove("c"), remove("b")];

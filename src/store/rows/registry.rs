@@ -19,6 +19,13 @@ impl<E: Engine> RegistryStore for E {
     fn registry(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<RegistryEntry>> {
         self.read(move |snapshot| entries(snapshot, after.as_deref(), max))
     }
+
+    fn registry_entry(&self, name: String) -> StoreFuture<'_, Option<RegistryEntry>> {
+        self.read(move |snapshot| {
+            let here = Bound::Included(name.as_str());
+            Ok(entries_in(snapshot, (here, here), 1)?.pop())
+        })
+    }
 }
 
 /// Makes changes of the registry.
@@ -46,8 +53,17 @@ pub(super) fn entries(
     max: usize,
 ) -> Result<Vec<RegistryEntry>, StoreError> {
     let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+    entries_in(source, (after, Bound::Unbounded), max)
+}
+
+/// Its entries within a range of names.
+fn entries_in(
+    source: &dyn RowReader,
+    range: (Bound<&str>, Bound<&str>),
+    max: usize,
+) -> Result<Vec<RegistryEntry>, StoreError> {
     let table = source.table(REGISTRY)?;
-    let rows = table.range_unchecked((after, Bound::Unbounded));
+    let rows = table.range_unchecked(range);
     let mut entries = Vec::new();
     for row in rows.take(max) {
         let (name, value) = row?;

@@ -11,7 +11,7 @@ use crate::{
         polls::PollSaving,
     },
 };
-use std::sync::Arc;
+use imbl::ordmap::DiffItem;
 
 /// Seconds to the next permalink check at most: a page that is still there is asked for again after
 /// a month.
@@ -31,21 +31,22 @@ impl Worker<'_> {
         let now = self.now();
         let wanted = self.wanted.borrow_and_update().clone();
         let before = std::mem::replace(&mut self.feeds, wanted.clone());
-        for feed in before.keys().filter(|feed| !wanted.contains_key(feed)) {
-            self.lanes.remove(*feed);
-            self.agenda.walks.remove(feed);
-            self.agenda.hints.remove(feed);
-            self.agenda.looks.remove(feed);
-            self.agenda.awaited.tell(*feed, &PollAnswer::Unknown);
-            self.poller.forget(*feed);
-        }
-        for (feed, spec) in wanted.iter() {
-            if before
-                .get(feed)
-                .is_some_and(|known| Arc::ptr_eq(known, spec))
-            {
-                continue;
-            }
+        for change in before.diff(&wanted) {
+            let (feed, spec) = match change {
+                DiffItem::Add(feed, spec)
+                | DiffItem::Update {
+                    new: (feed, spec), ..
+                } => (feed, spec),
+                DiffItem::Remove(feed, _) => {
+                    self.lanes.remove(*feed);
+                    self.agenda.walks.remove(feed);
+                    self.agenda.hints.remove(feed);
+                    self.agenda.looks.remove(feed);
+                    self.agenda.awaited.tell(*feed, &PollAnswer::Unknown);
+                    self.poller.forget(*feed);
+                    continue;
+                }
+            };
             let is_of_old_url = |walk: &ArchiveWalk| !walk.is_of(&spec.bare_url());
             if !spec.reads_archives() || self.agenda.walks.get(feed).is_some_and(is_of_old_url) {
                 self.lanes.walks.remove(*feed);
