@@ -6,15 +6,20 @@
 //! to lead here.
 
 use crate::{
-    edge::body::{self, Response},
+    auth::Credentials,
+    edge::{
+        body::{self, Response},
+        fields::list_value,
+    },
     layers::{OwnMark, own_mark::passes},
     locks::lock,
     secret::AdminToken,
+    serve::answers::accept,
 };
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
-    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE},
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE},
     uri::Authority,
 };
 use std::{
@@ -147,7 +152,7 @@ impl GuardRules {
             Some(token) if carries(headers, token) => None,
             Some(_) => Some((
                 StatusCode::UNAUTHORIZED,
-                "refused: send server.admin_token (Authorization: Bearer)",
+                "refused: send server.admin_token (Authorization: Bearer, or the password of Basic)",
             )),
             None if is_local => None,
             None => forbidden(
@@ -171,20 +176,19 @@ impl GuardRules {
     }
 }
 
-/// True for a request with one `Authorization: Bearer` of the token.
+/// True for a request with one `Authorization` that carries the token: as Bearer (RFC 6750), or as the
+/// password of Basic (RFC 7617) beside any user name, as browsers send it.
 fn carries(headers: &HeaderMap, token: &AdminToken) -> bool {
-    let mut given = headers.get_all(AUTHORIZATION).iter();
-    let (Some(given), None) = (given.next(), given.next()) else {
-        return false;
-    };
-    let bearer = given.as_bytes().split_at_checked(BEARER.len());
-    bearer.is_some_and(|(scheme, given)| {
-        scheme.eq_ignore_ascii_case(BEARER) && token.is(given.trim_ascii())
-    })
+    match Credentials::of(headers) {
+        Credentials::Bearer(given) => token.is(given.reveal().as_bytes()),
+        Credentials::Basic { password, .. } => token.is(password.reveal().as_bytes()),
+        _ => false,
+    }
 }
 
-/// The scheme of the token.
-const BEARER: &[u8] = b"bearer ";
+/// The challenge of a browser, which then asks its user for the token. Programs get no Basic: they
+/// would ask somebody who is not there.
+const BASIC_CHALLENGE: &str = "Basic realm=\"everfeed operator\", charset=\"UTF-8\"";
 
 /// The host that a request names.
 enum NamedHost {
@@ -259,6 +263,15 @@ where
                        operator's listener; correct site.origin";
             return ready(Ok(refusal(StatusCode::LOOP_DETECTED, why))).boxed();
         }
+        let is_browser = accept::prefers_page(list_value(request.headers(), &ACCEPT).as_deref());
+        let refused = |status, why| {
+            let mut refused = refusal(status, why);
+            if status == StatusCode::UNAUTHORIZED && is_browser {
+                let challenge = HeaderValue::from_static(BASIC_CHALLENGE);
+                refused.headers_mut().append(WWW_AUTHENTICATE, challenge);
+            }
+            refused
+        };
         match self
             .rules
             .refuse(request.method(), request.uri(), request.headers())
@@ -269,13 +282,13 @@ where
                 let more = match due {
                     Some(0) => String::new(),
                     Some(unsaid) => format!("; {unsaid} more since the last such line"),
-                    None => return ready(Ok(refusal(status, why))).boxed(),
+                    None => return ready(Ok(refused(status, why))).boxed(),
                 };
                 tracing::warn!(
                     status = status.as_u16(),
                     "A request to the operator's listener was refused: {why}{more}. This is said once a minute at most"
                 );
-                ready(Ok(refusal(status, why))).boxed()
+                ready(Ok(refused(status, why))).boxed()
             }
         }
     }
@@ -299,6 +312,7 @@ fn refusal(status: StatusCode, why: &str) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
     use http_body_util::BodyExt as _;
     use tower::{ServiceExt as _, service_fn};
 
@@ -484,5 +498,57 @@ mod tests {
             401,
             "where there is one"
         );
+    }
+
+    /// The answer to a request that carries this and accepts that.
+    async fn answer(headers: &[(&str, &str)]) -> Response {
+        let inner = service_fn(|_: Request<()>| ready(Ok(Response::new(body::whole("fine\n")))));
+        let token = Some(AdminToken::new(TOKEN));
+        let guard = AdminGuard::new(inner, "127.0.0.1".parse().unwrap(), token);
+        let mut request = Request::builder().uri("/overview");
+        for (name, value) in [("host", "localhost")].iter().chain(headers) {
+            request = request.header(*name, *value);
+        }
+        guard.oneshot(request.body(()).unwrap()).await.unwrap()
+    }
+
+    fn basic(user: &str, password: &str) -> String {
+        format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+    }
+
+    #[tokio::test]
+    async fn a_browser_is_asked_for_the_token_and_sends_it_as_a_password() {
+        let browser = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+        let challenges = async |headers: &[(&str, &str)]| {
+            let refused = answer(headers).await;
+            assert_eq!(refused.status(), 401, "{headers:?}");
+            let all = refused.headers().get_all(WWW_AUTHENTICATE).iter();
+            all.map(|one| one.to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(challenges(&[browser]).await, ["Bearer", BASIC_CHALLENGE]);
+        for program in [("accept", "application/json"), ("accept", "*/*")] {
+            assert_eq!(challenges(&[program]).await, ["Bearer"]);
+        }
+        for user in ["", "anybody", "ü"] {
+            let given = basic(user, TOKEN);
+            let given = [browser, ("authorization", &*given)];
+            assert_eq!(answer(&given).await.status(), 200, "{user}");
+        }
+        let (other, reversed) = (basic("", "0123456789abcdeg"), basic(TOKEN, ""));
+        for wrong in [&*other, &*reversed, "Basic", "Basic !", "Basic Og=="] {
+            challenges(&[browser, ("authorization", wrong)]).await;
+        }
+        let good = basic("", TOKEN);
+        let twice = [("authorization", &*good), ("authorization", &*good)];
+        challenges(&twice).await;
+        // A browser sends a password that it knows along with requests of pages of other sites.
+        for foreign in [
+            ("origin", "http://evil.example"),
+            ("sec-fetch-site", "cross-site"),
+        ] {
+            let given = [browser, ("authorization", &*good), foreign];
+            assert_eq!(answer(&given).await.status(), 403, "{foreign:?}");
+        }
     }
 }
