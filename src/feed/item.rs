@@ -336,6 +336,20 @@ impl Item {
             .map_or(said, |revived| said.max(revived.into()))
     }
 
+    // Decides: When was a post edited, as its readers see it?
+    /// Time of its last edit: that of its publisher where it is behind the date of the post, else T
+    /// where it is not the first version. `None` for a post that nobody is known to have edited, and
+    /// for a tombstone. A return from a deletion is no edit.
+    pub fn edited(&self) -> Option<Moment> {
+        self.entry()?;
+        let is_revival = self.revived == Some(self.modified);
+        let by_publisher = self.updated();
+        if by_publisher > self.dated() && !is_revival {
+            return Some(by_publisher);
+        }
+        (self.modified > self.created && !is_revival).then(|| self.modified.into())
+    }
+
     /// Upstream's date of publication, if it names one.
     pub fn published(&self) -> Option<Moment> {
         plausible(self.published_us)

@@ -15,7 +15,7 @@ mod remedy;
 mod retry_after;
 
 pub use announced_move::AnnouncedMove;
-pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, Whose};
+pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, PublicFault, Whose};
 pub use interval::FLOOR_SECS;
 pub use named_feed::{AskedAddress, NamedFeed};
 pub use next::{Answer, Failure, PollOutcome, PolledDocument, next};

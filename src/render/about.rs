@@ -9,6 +9,7 @@ use crate::feed::{
     filter::Filter,
     order::Order,
     record::{FeedRecord, Gap},
+    schedule::PublicFault,
     stamp::Stamp,
 };
 use serde::{Serialize, ser::SerializeMap as _};
@@ -47,6 +48,8 @@ pub struct Origin {
     pub reached_at: Option<Stamp>,
     /// Time since which it does not answer well; `None` while it does.
     pub fails_since: Option<Stamp>,
+    /// The reason for that.
+    pub fault: Option<PublicFault>,
 }
 
 /// Defaults and caps of request parameters.
@@ -85,6 +88,7 @@ struct Description<'a> {
     deleted: Option<String>,
     origin_reached: Option<String>,
     origin_fails_since: Option<String>,
+    origin_fault: Option<String>,
     items: Option<u64>,
     live: Option<u64>,
     updated: Option<String>,
@@ -276,6 +280,7 @@ impl<'a> Description<'a> {
             deleted: about.deleted.map(Stamp::rfc3339),
             origin_reached: about.origin.reached_at.map(Stamp::rfc3339),
             origin_fails_since: about.origin.fails_since.map(Stamp::rfc3339),
+            origin_fault: about.origin.fault.map(|fault| fault.to_string()),
             items: counts.map(|items| items.total),
             live: counts.map(|items| items.live),
             updated: updated(feed).map(Stamp::rfc3339),

@@ -39,7 +39,8 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
         1 => "One feed is remembered here.".to_owned(),
         n => format!("{n} feeds are remembered here."),
     };
-    let told = match list.failing() {
+    let failing = list.failing();
+    let told = match failing.len() {
         0 => told,
         1 => format!("{told} One below fails."),
         n => format!("{told} {n} below fail."),
@@ -48,8 +49,17 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     if list.total > SEARCH_FROM || !list.words.is_empty() {
         search(&mut page, list);
     }
-    if !feeds.is_empty() {
-        table(&mut page, list);
+    // In the order of names nobody would find those that fail.
+    if failing.is_empty() {
+        table(&mut page, list, feeds.iter());
+    } else {
+        let good = feeds.iter().filter(|feed| !list.fails(feed));
+        page.leaf("h2", &[], "Failing");
+        table(&mut page, list, failing.iter().copied());
+        if feeds.len() > failing.len() {
+            page.leaf("h2", &[], "Others");
+            table(&mut page, list, good);
+        }
     }
     if let Some(next) = &list.next {
         page.holding("nav", &[], |out| anchor(out, next, "More feeds"));
@@ -95,7 +105,11 @@ fn search(page: &mut Xml, list: &List<'_>) {
 /// Columns of the list. On a narrow screen each cell says its own.
 const COLUMNS: [&str; 4] = ["Feed", "Last change", "Posts", "State"];
 
-fn table(page: &mut Xml, list: &List<'_>) {
+fn table<'a>(page: &mut Xml, list: &List<'_>, feeds: impl Iterator<Item = &'a FeedRecord>) {
+    let mut feeds = feeds.peekable();
+    if feeds.peek().is_none() {
+        return;
+    }
     page.open("table", &[("class", Some("feeds"))]);
     page.open("thead", &[]);
     page.open("tr", &[]);
@@ -105,7 +119,7 @@ fn table(page: &mut Xml, list: &List<'_>) {
     page.close("tr");
     page.close("thead");
     page.open("tbody", &[]);
-    for feed in &list.feeds {
+    for feed in feeds {
         row(page, list, feed);
     }
     page.close("tbody");
@@ -151,13 +165,13 @@ fn row(page: &mut Xml, list: &List<'_>, feed: &FeedRecord) {
 /// State of a feed that does not answer yet.
 const WAITING: &str = "waiting for its first document";
 
-/// `fresh · read 2014-01-06 10:18 UTC`, or since when its origin does not answer well. Why is for
-/// the operator.
+/// `fresh · read 2014-01-06 10:18 UTC`, or since when its origin does not answer well, and why.
 fn state(page: &mut Xml, feed: &FeedRecord, origin: Option<&Origin>) {
     const STATE: &[(&str, Option<&str>)] = &[("class", Some("state"))];
     let Origin {
         reached_at,
         fails_since,
+        fault,
     } = origin.copied().unwrap_or_default();
     let (attributes, word) = match (feed.is_ready(), fails_since, reached_at) {
         (_, Some(_), _) => (STATE, "fails"),
@@ -169,6 +183,9 @@ fn state(page: &mut Xml, feed: &FeedRecord, origin: Option<&Origin>) {
     if let Some(since) = fails_since {
         page.aside(|out| out.push_str(" since "));
         time(page, since);
+    }
+    if let Some(fault) = fault {
+        page.leaf("div", &[], &fault.to_string());
     }
     if let Some(reached) = reached_at {
         page.open("div", QUIET);
@@ -340,6 +357,9 @@ fn facts(page: &mut Xml, about: &About<'_>) {
         page.open("dd", &[]);
         page.aside(|out| out.push_str("does not answer well since "));
         time(page, since);
+        if let Some(fault) = about.origin.fault {
+            page.aside(|out| out.push_str(&format!(": {fault}")));
+        }
         if let Some(reached) = about.origin.reached_at {
             page.aside(|out| out.push_str("; last read "));
             time(page, reached);
@@ -400,14 +420,15 @@ fn reading(page: &mut Xml, site: &Site, name: &str) {
     page.leaf(
         "p",
         &[],
-        "The newest posts, newest first. Paste one of the addresses into your reader, or open the page.",
+        "The newest posts, newest first. Paste the address of one of the links into your reader, or open the page.",
     );
-    page.open("dl", &[]);
+    page.open("ul", &[("class", Some("links"))]);
     for representation in Representation::of(Audience::Classic) {
         let url = site.base(name, representation, Order::MODIFIED);
-        address(page, representation.syntax_title(), &url);
+        let title = representation.syntax_title();
+        page.holding("li", &[], |out| anchor(out, &url, title));
     }
-    page.close("dl");
+    page.close("ul");
 }
 
 fn following(page: &mut Xml, site: &Site, name: &str) {
@@ -418,14 +439,22 @@ fn following(page: &mut Xml, site: &Site, name: &str) {
         "The Smart Feed never forgets a post, says which were deleted, and can be mirrored exactly: begin at the start, \
          then go on from each last_cursor.",
     );
+    let root = site.root();
+    let root = root.trim_end_matches('/');
+    page.holding("p", &[], |out| {
+        out.push_str("The addresses below stand behind ");
+        code(out, root);
+        out.push(':');
+    });
     page.open("dl", &[]);
     for representation in Representation::of(Audience::Full) {
         let url = site.base(name, representation, Order::MODIFIED);
-        address(page, representation.standard(), &url);
+        address(page, representation.standard(), &url, root);
     }
-    address(page, "As you accept", &site.negotiated(name));
-    address(page, "Changes as events (EventSource)", &site.events(name));
-    address(page, "Hub (WebSub)", &site.hub());
+    address(page, "As you accept", &site.negotiated(name), root);
+    let events = "Changes as events (EventSource)";
+    address(page, events, &site.events(name), root);
+    address(page, "Hub (WebSub)", &site.hub(), root);
     page.close("dl");
     let json = site.base(name, Representation::JSON, Order::MODIFIED);
     page.holding("pre", &[], |out| {
@@ -498,8 +527,10 @@ fn fact(page: &mut Xml, term: &str, inside: impl FnOnce(&mut String)) {
     page.holding("dd", &[], inside);
 }
 
-fn address(page: &mut Xml, term: &str, url: &str) {
-    fact(page, term, |out| anchor(out, url, url));
+/// A URL of ours, of which what stands behind the root is shown.
+fn address(page: &mut Xml, term: &str, url: &str, root: &str) {
+    let shown = url.strip_prefix(root).unwrap_or(url);
+    fact(page, term, |out| anchor(out, url, shown));
 }
 
 fn discovery(page: &mut Xml, site: &Site, feed: &FeedRecord) {

@@ -48,15 +48,16 @@ pub struct List<'a> {
 }
 
 impl List<'_> {
-    /// Feeds that are shown, and whose origins do not answer well.
-    pub(super) fn failing(&self) -> usize {
-        let origins = self
-            .feeds
-            .iter()
-            .filter_map(|feed| self.origins.get(&feed.no));
-        origins
-            .filter(|origin| origin.fails_since.is_some())
-            .count()
+    /// Those feeds that are shown, and whose origins do not answer well.
+    pub(super) fn failing(&self) -> Vec<&FeedRecord> {
+        let feeds = self.feeds.iter();
+        feeds.filter(|feed| self.fails(feed)).collect()
+    }
+
+    /// True for a feed that is shown, and whose origin does not answer well.
+    pub(super) fn fails(&self, feed: &FeedRecord) -> bool {
+        let origin = self.origins.get(&feed.no);
+        origin.is_some_and(|origin| origin.fails_since.is_some())
     }
 }
 

@@ -97,6 +97,25 @@ pub enum FaultKind {
     },
 }
 
+/// A fault as everybody may know it: without an address, a title or a text of anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicFault {
+    /// The event, in words.
+    words: &'static str,
+    /// The status, where that is the event.
+    status: Option<u16>,
+}
+
+impl fmt::Display for PublicFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words)?;
+        match self.status {
+            Some(status) => write!(f, " ({status})"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Step of an exchange that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswerCause {
@@ -229,6 +248,46 @@ impl FaultKind {
             (Whose::Upstream, _) => "the publisher's",
             (Whose::Ours, _) => "everfeed's, not the publisher's",
         }
+    }
+
+    // Decides: Which reason of a fault does everybody see?
+    /// The fault for readers of the feed. Addresses, titles and reasons in words are for the operator:
+    /// they may be those of a network that nobody else sees.
+    pub fn public(&self) -> PublicFault {
+        use NoAnswerCause::{Broken, Connect, Local, Redirect, Resolve, Timeout, Tls, TooLarge};
+        let words = match self {
+            Self::Refused { status: 404, .. } => "its address is not found",
+            Self::Refused { status: 410, .. } => "its publisher says that it is gone for good",
+            Self::Refused {
+                status: 401 | 403, ..
+            } => "its publisher refuses access",
+            Self::Refused { status: 429, .. } => "its publisher asks for fewer requests",
+            Self::Refused { status: 500.., .. } => "its server is out of order",
+            Self::Refused { .. } => "its server sends no document",
+            Self::BotWall { .. } => "a wall against robots stands before it",
+            Self::NoAnswer { cause, .. } => match cause {
+                Some(Resolve) => "the name of its server is not found",
+                Some(Connect) => "its server cannot be reached",
+                Some(Tls) => "its server has no good certificate",
+                Some(Timeout) => "its server does not answer in time",
+                Some(Redirect) => "its server leads on to where nobody follows",
+                Some(TooLarge) => "its document is too large",
+                Some(Broken) => "the answer of its server is damaged",
+                Some(Local) | None => "it could not be asked for",
+            },
+            Self::NotAFeed { .. } | Self::WebPage { .. } => "its address has no feed",
+            Self::DifferentFeed { .. } => "its address has another feed now",
+            Self::SaysMoved { .. } => "its publisher says that it has moved",
+            Self::Unrecognised { .. } => "its new address has another feed",
+            Self::LeadsBack => "its settings here are wrong",
+            Self::Quota { .. } => "it has as many posts as are kept",
+            Self::StoreAway { .. } | Self::Internal { .. } => "a fault of this server",
+        };
+        let status = match self {
+            Self::Refused { status, .. } => Some(*status),
+            _ => None,
+        };
+        PublicFault { words, status }
     }
 
     /// True if the address that was asked has no feed, or none any more.

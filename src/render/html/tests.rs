@@ -3,7 +3,8 @@
 use super::{about, error, list};
 use crate::{
     feed::{
-        record::{Completeness, FeedRecord},
+        record::{Completeness, FeedNo, FeedRecord},
+        schedule::{FaultKind, NoAnswerCause, Whose},
         stamp::Stamp,
     },
     render::{
@@ -13,19 +14,22 @@ use crate::{
     },
 };
 use everfeed_adapters::{Metadata, Text};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 fn list_of(feeds: &[FeedRecord]) -> String {
     let reached_at = Some(Stamp::from_secs(1_389_003_000));
     let fresh = Origin {
         reached_at,
-        fails_since: None,
+        ..Origin::default()
     };
     list_with(feeds, fresh)
 }
 
 fn list_with(feeds: &[FeedRecord], origin: Origin) -> String {
-    let origins = feeds.iter().map(|feed| (feed.no, origin)).collect();
+    list_of_origins(feeds, feeds.iter().map(|feed| (feed.no, origin)).collect())
+}
+
+fn list_of_origins(feeds: &[FeedRecord], origins: HashMap<FeedNo, Origin>) -> String {
     String::from_utf8(list(&List {
         site: &site(),
         feeds: feeds.to_vec(),
@@ -112,21 +116,58 @@ fn titles_run_in_their_own_direction_and_are_no_longer_than_titles() {
 }
 
 #[test]
-fn the_list_says_what_fails_and_since_when_and_no_more() {
-    let failing = Origin {
+fn the_list_says_first_what_fails_since_when_and_why_and_names_no_address() {
+    let origin = |kind: FaultKind| Origin {
         reached_at: Some(Stamp::from_secs(1_389_003_000)),
         fails_since: Some(Stamp::from_secs(1_389_003_600)),
+        fault: Some(kind.public()),
     };
-    let page = list_with(&[feed(metadata())], failing);
+    let silent = FaultKind::NoAnswer {
+        whose: Whose::Network,
+        reason: "10.0.0.7:8080: connection refused".into(),
+        cause: Some(NoAnswerCause::Connect),
+    };
+    let page = list_with(&[feed(metadata())], origin(silent.clone()));
     check(
         &page,
         &[
             "One feed is remembered here. One below fails.",
+            "<h2>Failing</h2>",
             r#"<span class="state">fails</span>"#,
             r#"<time datetime="2014-01-06T10:20:00Z">2014-01-06 10:20 UTC</time>"#,
             r#"<time datetime="2014-01-06T10:10:00Z">2014-01-06 10:10 UTC</time>"#,
+            "<div>its server cannot be reached</div>",
         ],
     );
+    assert!(
+        !page.contains("10.0.0.7") && !page.contains("Others"),
+        "{page}"
+    );
+    let refused = FaultKind::Refused {
+        status: 503,
+        has_credentials: true,
+    };
+    let named = |no: u32, name: &str| FeedRecord {
+        no: FeedNo(no),
+        name: name.to_owned(),
+        ..feed(metadata())
+    };
+    let feeds = [named(1, "a"), named(2, "b"), named(3, "c")];
+    let origins = [(FeedNo(2), origin(refused)), (FeedNo(3), origin(silent))];
+    let many = list_of_origins(&feeds, origins.into_iter().collect());
+    check(
+        &many,
+        &["2 below fail.", "its server is out of order (503)"],
+    );
+    let places = [
+        "Failing</h2>",
+        "<code>b<",
+        "<code>c<",
+        "Others</h2>",
+        "<code>a<",
+    ]
+    .map(|part| many.find(part).unwrap());
+    assert!(places.is_sorted(), "{places:?}");
     assert!(!page.contains("fresh"), "{page}");
     let group = list_with(&[feed(metadata())], Origin::default());
     assert!(
@@ -181,7 +222,9 @@ fn the_page_about_a_feed_says_what_the_description_document_says() {
             r#"<link rel="hub" href="http://127.0.0.1/hub"/>"#,
             r#"<link rel="self" type="text/html" href="http://127.0.0.1/feeds/x/about"/>"#,
             r#"<link rel="alternate" type="application/json" href="http://127.0.0.1/feeds/x/about"/>"#,
-            r#"href="http://127.0.0.1/feeds/x.atom?order=modified""#,
+            r#"href="http://127.0.0.1/feeds/x.atom?order=modified">/feeds/x.atom?order=modified</a>"#,
+            r#"<a href="http://127.0.0.1/feeds/x/classic.rss">RSS</a>"#,
+            "stand behind <code>http://127.0.0.1</code>",
             r#"href="http://127.0.0.1/feeds/x""#,
             r#"<a href="http://example.org/index.rdf">"#,
             "positions: cursor, id, time",

@@ -174,9 +174,16 @@ fn byline(page: &mut Xml, post: ShownPost<'_>, permalink: Option<&str>) {
     let uid = [("class", Some("u-uid")), ("value", Some(&*item.iri))];
     page.leaf("data", &uid, "");
     classed_time(page, Some("dt-published"), item.dated());
-    if item.updated() != item.dated() {
+    let updated = item.updated();
+    if let Some(edited) = item.edited() {
+        // The class says the same as the dates of other formats.
+        let class = (edited == updated).then_some("dt-updated");
+        page.aside(|out| out.push_str("edited "));
+        classed_time(page, class, edited);
+    }
+    if updated != item.dated() && item.edited() != Some(updated) {
         page.aside(|out| out.push_str("changed "));
-        classed_time(page, Some("dt-updated"), item.updated());
+        classed_time(page, Some("dt-updated"), updated);
     }
     post.authors()
         .iter()

@@ -289,6 +289,7 @@ async fn origin(asked: &AdmittedRequest<'_>, feed: FeedNo) -> Result<Origin, Ref
     Ok(Origin {
         reached_at: health.good_at,
         fails_since: health.fault.as_ref().map(|fault| fault.since),
+        fault: health.fault.as_ref().map(|fault| fault.kind.public()),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Pages of posts: what they hold, and what never gets into them.
 
 use crate::{
-    feed::filter::left_view,
+    feed::{filter::left_view, item::Item},
     render::{
         document::Audience,
         representation::Representation,
@@ -59,7 +59,7 @@ fn a_post_has_the_classes_that_programs_know() {
             r#"<p class="quiet byline">"#,
             r#"<data class="u-uid" value="tag:example.org,2005:1"></data>"#,
             r#"<time class="dt-published" datetime="2005-11-15T03:22:41Z">2005-11-15 03:22 UTC</time>"#,
-            "changed ",
+            "edited ",
             r#"<time class="dt-updated" datetime="2014-01-06T10:18:47Z">2014-01-06 10:18 UTC</time>"#,
             r#"<a class="p-author h-card" dir="auto" href="http://example.org/Ann">Ann</a>"#,
             r#"<span class="p-category tag" dir="auto">Fish</span>"#,
@@ -79,6 +79,29 @@ fn a_post_has_the_classes_that_programs_know() {
         ]
         .map(str::trim)
     );
+}
+
+#[test]
+fn a_post_that_was_edited_says_so_by_its_publisher_or_by_its_version() {
+    let page = |item: Item| rendered(representation(Audience::Classic), vec![item]);
+    let first = live(1, Entry::default());
+    let edited = Item {
+        modified: first.modified.plus_secs(60),
+        ..first.clone()
+    };
+    let told = page(edited.clone());
+    let at = edited.modified.rfc3339();
+    let time = format!("<time datetime=\"{}", &at[..19]);
+    assert!(told.contains("edited ") && told.contains(&time), "{told}");
+    // Back from a deletion, as it was.
+    let back = Item {
+        revived: Some(edited.modified),
+        ..edited
+    };
+    for unedited in [first, back] {
+        let told = page(unedited);
+        assert!(!told.contains("edited "), "{told}");
+    }
 }
 
 #[test]
