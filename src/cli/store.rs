@@ -1,6 +1,6 @@
 //! `everfeed store`: checks, measures, shrinks and copies the file of a store that nobody serves.
 
-use super::WithConfig;
+use super::{WithConfig, probe::sheet::tame_json};
 use crate::cli::output::{out, outln};
 use crate::{
     clock::{self, Clock as _},
@@ -13,6 +13,7 @@ use crate::{
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use serde_json::json;
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -26,7 +27,7 @@ pub(super) enum StoreCommand {
     Verify(FileOptions),
     /// Print the bytes of the store or of a backup by table, and what is free. Writes nothing. Stop
     /// everfeed first, or measure a backup.
-    Report(FileOptions),
+    Report(ReportOptions),
     /// Write the store anew without free space. Stop everfeed first. It takes room for both files
     /// meanwhile, and the store is as it was if it fails.
     Compact(FileOptions),
@@ -61,6 +62,15 @@ impl FileOptions {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct ReportOptions {
+    #[command(flatten)]
+    of: FileOptions,
+    /// Print the report as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct CopyOptions {
     /// The store to copy: a file, or the URL of a database.
     from: PathBuf,
@@ -75,18 +85,39 @@ pub(super) struct CopyOptions {
 pub(super) fn run(command: StoreCommand) -> anyhow::Result<()> {
     match command {
         StoreCommand::Verify(options) => verify_file(&options.path()?),
-        StoreCommand::Report(options) => report_file(&options.path()?),
+        StoreCommand::Report(options) => report_file(&options.of.path()?, options.json),
         StoreCommand::Compact(options) => compact_file(&options.path()?),
         StoreCommand::Copy(options) => copy_file(&options),
     }
 }
 
 /// Prints the bytes of a file by table.
-fn report_file(path: &Path) -> anyhow::Result<()> {
+fn report_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
     let found = report(path).context("nothing was measured")?;
+    if as_json {
+        outln!("{}", tame_json(&told(path, &found).to_string()));
+        return Ok(());
+    }
     outln!("{}", path.display());
     out!("{}", table(&found));
     Ok(())
+}
+
+/// The bytes of a file for programs; tables without rows are left out, as in the lines.
+fn told(path: &Path, found: &StoreReport) -> serde_json::Value {
+    let tables = found.tables.iter().filter(|table| table.rows > 0);
+    let tables = tables.map(|table| {
+        json!({
+            "name": table.name, "rows": table.rows, "row_bytes": table.row_bytes, "page_bytes": table.page_bytes,
+        })
+    });
+    json!({
+        "file": path.display().to_string(),
+        "bytes": found.bytes,
+        "disk_bytes": found.disk_bytes,
+        "free_bytes": found.free_bytes(),
+        "tables": tables.collect::<Vec<_>>(),
+    })
 }
 
 /// The bytes of a file as lines: tables with rows, then what none of them has.
@@ -235,4 +266,33 @@ pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
         None => outln!("nothing is damaged"),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::redb::TableReport;
+
+    #[test]
+    fn a_report_for_programs_has_what_its_lines_say() {
+        let table = |name, rows| TableReport {
+            name,
+            rows,
+            row_bytes: 10 * rows,
+            page_bytes: 4096 * rows,
+        };
+        let found = StoreReport {
+            bytes: 20_000,
+            disk_bytes: 16_384,
+            tables: vec![table("items", 3), table("walks", 0)],
+        };
+        assert_eq!(
+            told(Path::new("x.redb"), &found),
+            json!({
+                "file": "x.redb", "bytes": 20_000, "disk_bytes": 16_384, "free_bytes": 20_000 - 3 * 4096,
+                "tables": [{ "name": "items", "rows": 3, "row_bytes": 30, "page_bytes": 3 * 4096 }],
+            })
+        );
+        assert!(!super::table(&found).contains("walks"));
+    }
 }
