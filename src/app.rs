@@ -54,6 +54,8 @@ pub mod overview;
 
 mod gauges;
 
+mod feed_sort;
+
 mod reload;
 
 pub mod groups;

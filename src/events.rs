@@ -15,7 +15,9 @@ mod journal;
 
 pub use cause::{Cause, EventTopic, FaultOwner};
 pub use event::{Event, EventKind};
-pub use feed_faults::{FeedTrouble, LASTING_POLLS, Observed, observed_feeds};
+pub use feed_faults::{
+    FailingFeeds, FeedTrouble, LASTING_POLLS, Observed, failing_now, observed_feeds,
+};
 pub use finding::{AffectedFeeds, FEEDS_NAMED_MAX, Finding, Severity};
 pub use happening::{Happening, Happenings};
 pub use journal::{EVENTS_MAX, Journal, Reported, removed_beyond};

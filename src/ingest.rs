@@ -54,7 +54,7 @@ pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
 pub use poller::{
-    FeedChange, LONE_WAIT, PollAnswer, PollWait, Poller, Troubles, Urgency, WaitCause,
+    FeedChange, GoodTimes, LONE_WAIT, PollAnswer, PollWait, Poller, Troubles, Urgency, WaitCause,
 };
 pub use upstream::Upstream;
 

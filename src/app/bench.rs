@@ -2,6 +2,7 @@
 
 use super::{
     doors::Listening,
+    feed_sort::ItemCounts,
     insight::Overview,
     reload::Reloader,
     watch::FaultWatch,
@@ -64,6 +65,7 @@ impl Bench {
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
             site_faults: wiring.site_faults.clone(),
             events: events.clone(),
+            item_counts: ItemCounts::default(),
             started_at: self.started_at.clone(),
         };
         let tls = &wiring.config.server.tls;

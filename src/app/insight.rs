@@ -5,6 +5,7 @@ use super::{
     accounts::AccountDesk,
     event_log::EventLog,
     explain::{self, Explainer, Explanation, under_way, words},
+    feed_sort::{ItemCounts, sorted_page},
     forget_item::{forget_item, forgotten, remembered},
     gauges, overview,
     registry::{self, RegistryAnswer, RegistryCommand},
@@ -15,8 +16,9 @@ use super::{
     requested_poll,
     site_feeds::SiteFaults,
     status::{
-        CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, PushStatus,
-        RegistryStatus, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus, XmppStatus,
+        CauseStatus, CertificateStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus,
+        PushStatus, RegistryStatus, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus,
+        XmppStatus,
     },
     subscribers::SubscriberDesk,
 };
@@ -24,6 +26,7 @@ use crate::{
     acme::CertificateWatch,
     auth::commands::{AccountAnswer, AccountCommand},
     catalog::{Catalog, CatalogSnapshot, RegisteredFeed},
+    events::failing_now,
     feed::{
         archive::ArchiveWalk,
         record::{FeedNo, FeedRecord, Gap},
@@ -37,7 +40,7 @@ use crate::{
     serve::{
         admin::{EventForm, EventRange, Insight, OperatorAnswer, OwnInsight, SubscriberCommand},
         feeds::{
-            list_range::{FEEDS_DEFAULT, FeedRange},
+            list_range::{FEEDS_DEFAULT, FeedRange, FeedSort, FeedSortKey, WordSearch},
             long_poll::Waiters,
         },
     },
@@ -67,6 +70,7 @@ pub(super) struct Overview {
     pub(super) certificate: Option<CertificateWatch>,
     pub(super) site_faults: SiteFaults,
     pub(super) events: EventLog,
+    pub(super) item_counts: ItemCounts,
     pub(super) started_at: String,
 }
 
@@ -114,10 +118,9 @@ impl Following {
             },
             Err(why) => {
                 let catalog = self.catalog.snapshot();
-                // Nobody here knows which of them fail.
-                let registered = catalog
-                    .feeds_after(range.after.as_deref())
-                    .filter(|feed| is_asked_for(range, feed));
+                // Nobody here knows which of them fail, or anything else that they are sorted by.
+                let search = range.word_search();
+                let registered = candidates(&catalog, range).filter(|feed| is_found(&search, feed));
                 let known = registered.take(range.max.unwrap_or(FEEDS_DEFAULT));
                 let feed = |feed: &Arc<RegisteredFeed>| FeedStatus {
                     name: feed.settings.name.clone(),
@@ -137,15 +140,29 @@ impl Following {
     }
 }
 
-/// True for a feed that a range asks for by its name or by words.
-fn is_asked_for(range: &FeedRange, feed: &RegisteredFeed) -> bool {
-    let name = &feed.settings.name;
-    let is_named = range.name.as_ref().is_none_or(|wanted| wanted == name);
-    is_named && range.shows(name, &feed.shown_url())
+/// The feeds of a catalog that may be in a range, by name: one that it names, or all behind another.
+fn candidates<'a>(
+    catalog: &'a CatalogSnapshot,
+    range: &'a FeedRange,
+) -> Box<dyn Iterator<Item = &'a Arc<RegisteredFeed>> + Send + 'a> {
+    match &range.name {
+        Some(name) => Box::new(catalog.feed(name).into_iter()),
+        None => Box::new(catalog.feeds_after(range.after.as_deref())),
+    }
+}
+
+/// True for a feed with the words that are looked for.
+fn is_found(search: &WordSearch, feed: &RegisteredFeed) -> bool {
+    let (name, url) = (&*feed.settings.name, feed.settings.url.as_str());
+    // The whole URL may hold more, and is there without a copy.
+    search.shows([name, url]) && (search.is_empty() || search.shows([name, &feed.shown_url()]))
 }
 
 /// The history of a feed while the store cannot be read.
 const UNREAD: &str = "not known while the store cannot be read";
+
+/// Causes for which feeds fail that the status shows at most; the feeds of others stand alone.
+const CAUSES_MAX: usize = 1000;
 
 /// Failing subscribers of a feed that the status shows at most.
 const FAILING_SHOWN_MAX: usize = 10;
@@ -417,6 +434,11 @@ impl Overview {
             failing: failing
                 .map(|(whose, feeds)| (whose.to_string(), feeds))
                 .collect(),
+            causes: if range.after.is_none() && range.name.is_none() {
+                self.causes()
+            } else {
+                Vec::new()
+            },
             site_faults: site_faults
                 .iter()
                 .map(|(origin, note)| site_fault(origin, note))
@@ -428,12 +450,21 @@ impl Overview {
         })
     }
 
+    /// The causes for which feeds fail.
+    fn causes(&self) -> Vec<CauseStatus> {
+        let troubles = self.poller.troubles().all();
+        let troubles = troubles.iter().map(|trouble| &**trouble);
+        let failing = failing_now(troubles, self.poller.polled(), CAUSES_MAX);
+        failing.into_iter().map(CauseStatus::from).collect()
+    }
+
     /// The feeds of a range, and the path of those after them.
     async fn feeds(
         &self,
         range: &FeedRange,
     ) -> Result<(Vec<FeedStatus>, Option<String>), StoreError> {
         let catalog = self.explainer.catalog.snapshot();
+        let (registered, goes_on) = self.page_of(&catalog, range).await;
         let counts = self.hub.counts();
         let of_xmpp = self.xmpp.as_ref().map(|xmpp| xmpp.counts());
         let of_xmpp = of_xmpp.unwrap_or_default();
@@ -441,12 +472,7 @@ impl Overview {
         let store = &self.explainer.store;
         let mut feeds = Vec::new();
         let mut is_away = false;
-        let is_shown = |feed: &&Arc<RegisteredFeed>| {
-            let is_asked = !range.failing_only || self.poller.is_failing(feed.no);
-            is_asked && is_asked_for(range, feed)
-        };
-        let mut registered = catalog.feeds_after(range.after.as_deref()).filter(is_shown);
-        for feed in registered.by_ref().take(range.max.unwrap_or(FEEDS_DEFAULT)) {
+        for feed in &registered {
             let mut subscribers = SubscriberStatus::default();
             if let Some(counted) = counts.get(&feed.no) {
                 let failures = failing.remove(&feed.no).into_iter().flatten();
@@ -474,9 +500,62 @@ impl Overview {
                 Err(error) => return Err(error),
             });
         }
-        let last = feeds.last().filter(|_| registered.next().is_some());
-        let next = last.map(|last: &FeedStatus| format!("/status?{}", range.next(&last.name)));
-        Ok((feeds, next))
+        Ok((feeds, goes_on.map(|query| format!("/status?{query}"))))
+    }
+
+    /// The feeds of a range, in its order, and the query of those after them.
+    async fn page_of(
+        &self,
+        catalog: &CatalogSnapshot,
+        range: &FeedRange,
+    ) -> (Vec<Arc<RegisteredFeed>>, Option<String>) {
+        let failing = self.poller.troubles().failing_feeds();
+        let search = range.word_search();
+        let is_shown = |feed: &&Arc<RegisteredFeed>| {
+            (!range.failing_only || failing.contains(&feed.no)) && is_found(&search, feed)
+        };
+        let feeds_max = range.max.unwrap_or(FEEDS_DEFAULT);
+        if range.failing_only && failing.is_empty() {
+            return (Vec::new(), None);
+        }
+        if range.sort == FeedSort::default() {
+            let mut found = candidates(catalog, range).filter(is_shown);
+            let feeds: Vec<_> = found.by_ref().take(feeds_max).cloned().collect();
+            let last = feeds.last().filter(|_| found.next().is_some());
+            let next = last.map(|last| range.next(&last.settings.name));
+            return (feeds, next);
+        }
+        let counts = match range.sort.by {
+            FeedSortKey::Items => {
+                let store = &*self.explainer.store;
+                Some(self.item_counts.now(store, &self.notify, catalog).await)
+            }
+            _ => None,
+        };
+        let good_times = self.poller.good_times();
+        let key = |feed: &RegisteredFeed| match range.sort.by {
+            FeedSortKey::Name => 0,
+            FeedSortKey::State => {
+                let is_served = self.notify.head(feed.no).is_some_and(|head| head.ready);
+                match (failing.contains(&feed.no), is_served, feed.is_group()) {
+                    (true, ..) => 0,
+                    (false, false, _) => 1,
+                    (false, true, false) => 2,
+                    (false, true, true) => 3,
+                }
+            }
+            FeedSortKey::LastGood if feed.is_group() => u64::MAX,
+            FeedSortKey::LastGood => good_times.of(feed.no).map_or(0, |at| at.micros()),
+            FeedSortKey::Items => {
+                let counted = counts.as_ref().and_then(|counts| counts.get(&feed.no));
+                counted.map_or(u64::MAX, |counted| u64::MAX - counted.live)
+            }
+        };
+        let found = catalog.feeds().filter(is_shown);
+        let page = sorted_page(found, key, range, feeds_max);
+        let last = page.feeds.last().zip(page.goes_on_at);
+        let next = last.map(|(last, at)| range.next_at(&last.settings.name, at));
+        (page.feeds.into_iter().cloned().collect(), next)
     }
 
     /// Forgets a feed or an item, and tells the operator of it.

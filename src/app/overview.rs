@@ -6,20 +6,20 @@ use super::{
     told::{Told, fault, when},
 };
 use crate::{
-    render::overview::{self, FeedSheet, OverviewFeed},
-    serve::feeds::list_range::FeedRange,
+    render::overview::{self, FeedSheet, OrderLink, OverviewFeed},
+    serve::feeds::list_range::{FeedRange, FeedSort, FeedSortKey},
 };
 use chrono::{DateTime, Utc};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-/// Feeds that fail and are told at the top of the overview at most.
-const FAILING_TOLD_MAX: usize = 50;
+/// Causes for which feeds fail and that are told at the top of the overview at most.
+const CAUSES_TOLD_MAX: usize = 50;
 
-/// The range of the feeds that fail, for the top of the overview.
+/// The range whose status has the causes for which feeds fail, for the top of the overview.
 pub(super) fn failing_range() -> FeedRange {
     FeedRange {
         failing_only: true,
-        max: Some(FAILING_TOLD_MAX),
+        max: Some(1),
         ..FeedRange::default()
     }
 }
@@ -32,7 +32,9 @@ pub(super) fn page(
     range: &FeedRange,
     now: DateTime<Utc>,
 ) -> Vec<u8> {
-    let told = Told::of(std::slice::from_ref(failing), now);
+    let mut failing = failing.clone();
+    failing.causes.truncate(CAUSES_TOLD_MAX);
+    let told = Told::of(std::slice::from_ref(&failing), now);
     let of_page = Told::of(std::slice::from_ref(status), now);
     let since = when(Some(&status.started_at), now).unwrap_or_default();
     let line = |line: &String| relative(line, now);
@@ -42,10 +44,14 @@ pub(super) fn page(
             "everfeed {}, started {since}; held requests: {}",
             status.version, status.waiters
         ),
-        broken: by_owner(failing, &told, now),
+        broken: by_owner(&failing, &told, now),
         notes: of_page.notes.iter().map(line).collect(),
         words: range.words.clone(),
         is_failing_only: range.failing_only,
+        orders: FeedSortKey::ALL
+            .into_iter()
+            .map(|key| order_link(range, key))
+            .collect(),
         total: status.feeds_total,
         failing: status.failing.values().sum(),
         feeds: status.feeds.iter().map(|feed| row(feed, now)).collect(),
@@ -129,14 +135,48 @@ fn by_owner(status: &Status, told: &Told, now: DateTime<Utc>) -> Vec<(String, Ve
         let text = relative(&line.text, now);
         owners.entry(owner).or_default().push(text);
     }
-    let told = status.feeds.iter().filter(|feed| feed.fault.is_some());
+    let of_causes = status.causes.iter().flat_map(|cause| &cause.feeds);
+    let failing_feeds = status.feeds.iter().filter(|feed| feed.fault.is_some());
+    let told: HashSet<&str> = of_causes
+        .chain(failing_feeds.map(|feed| &feed.name))
+        .map(String::as_str)
+        .collect();
     let failing: usize = status.failing.values().sum();
     let mut found: Vec<(String, Vec<String>)> = owners.into_iter().collect();
-    if let Some(more) = failing.checked_sub(told.count()).filter(|more| *more > 0) {
+    if let Some(more) = failing.checked_sub(told.len()).filter(|more| *more > 0) {
         let more = format!("feeds that fail besides: {more}");
         found.push(("More".to_owned(), vec![more]));
     }
     found
+}
+
+/// The way to the feeds of a range in the order by a key, or in the reverse of the order in force.
+fn order_link(range: &FeedRange, by: FeedSortKey) -> OrderLink {
+    let is_in_force = range.sort.by == by;
+    let sort = if is_in_force {
+        range.sort.reversed()
+    } else {
+        FeedSort {
+            by,
+            is_reversed: false,
+        }
+    };
+    // The page has its own length.
+    let listed = FeedRange {
+        max: None,
+        ..range.sorted(sort)
+    };
+    OrderLink {
+        words: match by {
+            FeedSortKey::Name => "name",
+            FeedSortKey::State => "state",
+            FeedSortKey::LastGood => "last good",
+            FeedSortKey::Items => "live items",
+        },
+        query: listed.query(),
+        in_force: is_in_force.then(|| range.sort.to_string()),
+        is_reversed: range.sort.is_reversed,
+    }
 }
 
 fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
@@ -166,6 +206,44 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_search_is_kept_while_sorting_and_the_order_while_searching() {
+        let range = FeedRange::of_operator("q=a+b&failing=&sort=items&after=x&at=3&max=100");
+        let range = range.unwrap();
+        let now = DateTime::<Utc>::default();
+        let status = Status::default();
+        let page = String::from_utf8(page(&status, &status, &range, now)).unwrap();
+        for part in [
+            "<a href=\"/overview?q=a+b&amp;failing=\">name</a>",
+            "<a href=\"/overview?q=a+b&amp;failing=&amp;sort=state\">state</a>",
+            "<a href=\"/overview?q=a+b&amp;failing=&amp;sort=-items\">live items ↓</a>",
+            "name=\"sort\" value=\"items\"",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+
+    #[test]
+    fn feeds_of_one_cause_have_one_line_at_the_top() {
+        let names: Vec<String> = (0..40).map(|no| format!("f{no:02}")).collect();
+        let status: Status = serde_json::from_value(json!({
+            "feeds_total": 50, "failing": { "upstream": 42 },
+            "causes": [{ "title": "40 feeds at h.example fail", "owner": "the publisher's", "text": "it answered 500",
+                "since": "2026-06-01T23:00:00Z", "feeds": names }],
+        }))
+        .unwrap();
+        let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z").unwrap();
+        let now = now.with_timezone(&Utc);
+        let page = String::from_utf8(page(&status, &status, &FeedRange::default(), now)).unwrap();
+        assert_eq!(page.matches("it answered 500").count(), 1, "{page}");
+        for part in [
+            "40 feeds at h.example fail (f00, f01, f02 and 37 more): it answered 500",
+            "feeds that fail besides: 2",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
 
     #[test]
     fn a_fault_stands_below_its_owner_and_beside_its_feed() {

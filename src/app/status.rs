@@ -3,6 +3,7 @@
 
 use super::{registry::UnreadEntry, removed::RemovedFeed};
 use crate::{
+    events::FailingFeeds,
     feed::{
         pushed_feed::{PushStage, PushStanding},
         schedule::{FaultNote, Whose},
@@ -49,6 +50,8 @@ pub struct Status {
     pub feeds_total: usize,
     /// Feeds that fail now, by the owner of the fault.
     pub failing: BTreeMap<String, usize>,
+    /// The causes of those, the one with the most feeds first, in the first page of a list of feeds.
+    pub causes: Vec<CauseStatus>,
     /// Sites whose feeds could not be looked for the last time.
     pub site_faults: Vec<SiteFault>,
     /// Each feed of the range that was asked for, by name.
@@ -371,6 +374,47 @@ impl From<&FaultNote> for FaultStatus {
             text: note.kind.to_string(),
             status: note.kind.status(),
             since: note.since.rfc3339(),
+        }
+    }
+}
+
+/// Cause for which feeds fail: a host, the network, or the fault of one feed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CauseStatus {
+    /// `feeds` or `network`, as in events.
+    pub topic: String,
+    /// Its key, as in events.
+    pub key: String,
+    /// One short line: who or what fails.
+    pub title: String,
+    /// Whose fault it is.
+    pub whose: String,
+    /// The owner, in words that follow "the fault is".
+    pub owner: String,
+    /// The event, in words; of several feeds that of the one that has failed longest.
+    pub text: String,
+    /// What to do.
+    pub remedy: String,
+    /// Since when.
+    pub since: String,
+    /// Names of all of its feeds.
+    pub feeds: Vec<String>,
+}
+
+impl From<FailingFeeds<'_>> for CauseStatus {
+    fn from(failing: FailingFeeds<'_>) -> Self {
+        let FailingFeeds { finding, names } = failing;
+        Self {
+            topic: finding.cause.topic.name().to_owned(),
+            key: finding.cause.key,
+            title: finding.title,
+            whose: finding.whose.name().to_owned(),
+            owner: finding.owner,
+            text: finding.text,
+            remedy: finding.remedy,
+            since: finding.since.rfc3339(),
+            feeds: names.into_iter().map(str::to_owned).collect(),
         }
     }
 }

@@ -4,10 +4,11 @@
 use super::{
     moments::from_now,
     registry::UnreadEntry,
-    status::{CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
+    status::{CauseStatus, CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
 };
 use crate::store::{NodeStatus, NodesStatus};
 use chrono::{DateTime, Utc};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Sentences about a state. Moments of the distant past and future may stand in them as RFC 3339 has
 /// them.
@@ -71,13 +72,7 @@ impl Told {
             let text = format!("site {origin}: everfeed could not look for its feeds: {told}");
             broken.push(BrokenLine::of(&site.fault, text));
         }
-        for feed in &feeds {
-            if let Some(found) = &feed.fault {
-                let told = fault(found, &format!(", failed polls: {}", feed.failures), now);
-                let text = format!("{}: {told}", feed.name);
-                broken.push(BrokenLine::of(found, text));
-            }
-        }
+        broken.extend(failing_feeds(&first.causes, &feeds, now));
         if let Some(xmpp) = &first.xmpp
             && let Some(fault) = &xmpp.fault
         {
@@ -108,6 +103,7 @@ impl Told {
                 broken.push(BrokenLine::ours(told));
             }
         }
+        notes.extend(waiting_together(&feeds, now));
         for feed in &feeds {
             for remark in remarks(feed, now) {
                 notes.push(format!("{}: {remark}", feed.name));
@@ -133,6 +129,92 @@ impl Told {
         }
         Self { broken, notes }
     }
+}
+
+/// The feeds that fail, a line for each cause. A feed that is part of no cause has a line of its own.
+fn failing_feeds(
+    causes: &[CauseStatus],
+    feeds: &[&FeedStatus],
+    now: DateTime<Utc>,
+) -> Vec<BrokenLine> {
+    let failing = feeds.iter().filter(|feed| feed.fault.is_some());
+    let failing: HashMap<&str, &FeedStatus> =
+        failing.map(|feed| (feed.name.as_str(), *feed)).collect();
+    let alone = |feed: &FeedStatus| {
+        let found = feed.fault.as_ref()?;
+        let told = fault(found, &format!(", failed polls: {}", feed.failures), now);
+        Some(BrokenLine::of(found, format!("{}: {told}", feed.name)))
+    };
+    let mut lines = Vec::new();
+    let mut named = HashSet::new();
+    for cause in causes {
+        named.extend(cause.feeds.iter().map(String::as_str));
+        let text = match &*cause.feeds {
+            [name] => match failing.get(name.as_str()).copied().and_then(alone) {
+                Some(line) => {
+                    lines.push(line);
+                    continue;
+                }
+                None => name.clone(),
+            },
+            several => format!("{} ({})", cause.title, first_names(several)),
+        };
+        let since = when(Some(&cause.since), now).unwrap_or_default();
+        let (told, owner) = (&cause.text, &cause.owner);
+        lines.push(BrokenLine {
+            text: format!("{text}: {told} (the fault is {owner}; since {since})"),
+            owner: Some(owner.clone()),
+        });
+    }
+    let others = feeds.iter().copied();
+    lines.extend(
+        others
+            .filter(|feed| !named.contains(feed.name.as_str()))
+            .filter_map(alone),
+    );
+    lines
+}
+
+/// Feeds of a line that are named; the others are counted.
+const NAMED_MAX: usize = 3;
+
+/// The first of these names, and the number of the others.
+fn first_names<S: AsRef<str>>(names: &[S]) -> String {
+    let first = names.iter().take(NAMED_MAX).map(AsRef::as_ref);
+    let told = first.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
+}
+
+/// Waits that several feeds have for one reason, a line for each reason.
+fn waiting_together(feeds: &[&FeedStatus], now: DateTime<Utc>) -> Vec<String> {
+    let mut by_reason: BTreeMap<&str, Vec<(&FeedStatus, &WaitStatus)>> = BTreeMap::new();
+    for feed in feeds {
+        if let Some(wait) = &feed.waits {
+            by_reason.entry(&wait.why).or_default().push((feed, wait));
+        }
+    }
+    by_reason.retain(|_, waiting| waiting.len() > 1);
+    let line = |(why, waiting): (&str, Vec<(&FeedStatus, &WaitStatus)>)| {
+        let names: Vec<&str> = waiting.iter().map(|(feed, _)| &*feed.name).collect();
+        let ends = waiting
+            .iter()
+            .filter_map(|(_, wait)| moment(wait.until.as_deref()?));
+        let next = match ends.min() {
+            Some(first) if first <= now => "the first of their next polls is due".to_owned(),
+            Some(first) => format!("the first of their next polls is {}", from_now(first, now)),
+            None => "they are polled on request only".to_owned(),
+        };
+        let pinged = waiting.iter().filter(|(_, wait)| wait.pinged_at.is_some());
+        let pings = match pinged.count() {
+            0 => String::new(),
+            pings => format!("; pings that wait for that: {pings}"),
+        };
+        format!("{}: {next}, because {why}{pings}", first_names(&names))
+    };
+    by_reason.into_iter().map(line).collect()
 }
 
 /// The processes on the store, in a sentence.

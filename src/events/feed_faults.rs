@@ -5,7 +5,10 @@ use crate::feed::{
     schedule::{FaultKind, FaultNote, NoAnswerCause},
     stamp::Stamp,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// Polls that fail in a row before a fault is reported: one alone may be an accident.
 pub const LASTING_POLLS: u32 = 2;
@@ -41,11 +44,20 @@ pub struct Observed {
     pub more: u32,
 }
 
+/// Feeds that fail now and have one cause, for whoever asks how it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailingFeeds<'a> {
+    /// The cause, since when, and what to do; it names the first of the feeds.
+    pub finding: Finding,
+    /// Names of all of them.
+    pub names: Vec<&'a str>,
+}
+
 /// Feeds with one cause.
 struct FaultyFeeds<'a> {
     /// Their host; empty for a fault that has nothing to do with it.
     host: &'a str,
-    feeds: AffectedFeeds,
+    names: Vec<&'a str>,
     /// The fault that has lasted longest.
     first: &'a FaultNote,
 }
@@ -60,33 +72,16 @@ pub fn observed_feeds<'a>(
     polled: usize,
     is_open: impl Fn(&Cause) -> bool,
 ) -> Observed {
-    let mut causes: BTreeMap<Cause, FaultyFeeds<'a>> = BTreeMap::new();
     let mut observed = Observed::default();
+    let mut lasting = Vec::new();
     for trouble in troubles {
         if let Some((to, since)) = &trouble.moved {
             let cause = Cause::new(EventTopic::Moved, &format!("{} {to}", trouble.feed));
             observed.add(&is_open, cause, |cause| moved(trouble, cause, to, *since));
         }
-        let Some(fault) = trouble.lasting_fault() else {
-            continue;
-        };
-        let class = class(trouble, &fault.kind);
-        let host = if class == OF_NO_HOST {
-            ""
-        } else {
-            &trouble.host
-        };
-        let cause = Cause::new(EventTopic::Feeds, &format!("{host} {class}"));
-        let faulty = causes.entry(cause).or_insert_with(|| FaultyFeeds {
-            host,
-            feeds: AffectedFeeds::default(),
-            first: fault,
-        });
-        faulty.feeds.add(&trouble.feed);
-        if fault.since < faulty.first.since {
-            faulty.first = fault;
-        }
+        lasting.extend(trouble.lasting_fault().map(|fault| (trouble, fault)));
     }
+    let mut causes = by_cause(lasting);
     let network = network(&causes, polled);
     if let Some((finding, absorbed)) = network {
         observed.findings.push(finding);
@@ -97,6 +92,62 @@ pub fn observed_feeds<'a>(
         observed.add(&is_open, cause, |cause| faulty.finding(cause));
     }
     observed
+}
+
+/// The feeds that fail at this moment, by the same rules: those with one cause are one, and the most
+/// feeds come first. So many causes at most.
+pub fn failing_now<'a>(
+    troubles: impl IntoIterator<Item = &'a FeedTrouble>,
+    polled: usize,
+    causes_max: usize,
+) -> Vec<FailingFeeds<'a>> {
+    let faults = troubles.into_iter();
+    let faults = faults.filter_map(|trouble| Some((trouble, trouble.fault.as_ref()?)));
+    let mut causes = by_cause(faults);
+    let mut failing = Vec::new();
+    if let Some((finding, absorbed)) = network(&causes, polled) {
+        let silent = absorbed.iter().filter_map(|cause| causes.remove(cause));
+        let mut names: Vec<&str> = silent.flat_map(|faulty| faulty.names).collect();
+        names.sort_unstable();
+        failing.push(FailingFeeds { finding, names });
+    }
+    let mut found: Vec<_> = causes.into_iter().collect();
+    found.sort_by_key(|(_, faulty)| Reverse(faulty.names.len()));
+    found.truncate(causes_max.saturating_sub(failing.len()));
+    failing.extend(found.into_iter().map(|(cause, mut faulty)| {
+        faulty.names.sort_unstable();
+        FailingFeeds {
+            names: faulty.names.clone(),
+            finding: faulty.finding(cause),
+        }
+    }));
+    failing
+}
+
+/// The feeds of these faults, by their causes.
+fn by_cause<'a>(
+    faults: impl IntoIterator<Item = (&'a FeedTrouble, &'a FaultNote)>,
+) -> BTreeMap<Cause, FaultyFeeds<'a>> {
+    let mut causes: BTreeMap<Cause, FaultyFeeds<'a>> = BTreeMap::new();
+    for (trouble, fault) in faults {
+        let class = class(trouble, &fault.kind);
+        let host = if class == OF_NO_HOST {
+            ""
+        } else {
+            &trouble.host
+        };
+        let cause = Cause::new(EventTopic::Feeds, &format!("{host} {class}"));
+        let faulty = causes.entry(cause).or_insert_with(|| FaultyFeeds {
+            host,
+            names: Vec::new(),
+            first: fault,
+        });
+        faulty.names.push(&trouble.feed);
+        if fault.since < faulty.first.since {
+            faulty.first = fault;
+        }
+    }
+    causes
 }
 
 impl Observed {
@@ -142,7 +193,9 @@ impl FaultyFeeds<'_> {
     fn finding(self, cause: Cause) -> Finding {
         let FaultNote { kind, since } = self.first;
         let host = self.host;
-        let title = match (self.feeds.total, &*self.feeds.names) {
+        let mut feeds = AffectedFeeds::default();
+        self.names.iter().for_each(|name| feeds.add(name));
+        let title = match (feeds.total, &*feeds.names) {
             (1, [name]) if host.is_empty() => format!("`{name}` fails"),
             (1, [name]) => format!("`{name}` at {host} fails"),
             (total, _) if host.is_empty() => format!("{total} feeds fail"),
@@ -157,7 +210,7 @@ impl FaultyFeeds<'_> {
         );
         Finding {
             owner: kind.owner().to_owned(),
-            feeds: self.feeds,
+            feeds,
             ..finding.remedy(kind.remedy())
         }
     }
@@ -219,11 +272,7 @@ fn network(
         .collect();
     let mut feeds = AffectedFeeds::default();
     for (_, faulty) in &silent {
-        let unnamed = faulty.feeds.total as usize - faulty.feeds.names.len();
-        faulty.feeds.names.iter().for_each(|name| feeds.add(name));
-        feeds.total = feeds
-            .total
-            .saturating_add(u32::try_from(unnamed).unwrap_or(u32::MAX));
+        faulty.names.iter().for_each(|name| feeds.add(name));
     }
     if silent.len() < NETWORK_HOSTS_MIN || (feeds.total as usize) * 2 < polled {
         return None;
@@ -319,6 +368,41 @@ mod tests {
     }
 
     const FEEDS_NAMED: usize = crate::events::FEEDS_NAMED_MAX;
+
+    #[test]
+    fn feeds_that_fail_now_are_told_by_cause_with_all_their_names() {
+        let mut all: Vec<FeedTrouble> = (0..40)
+            .map(|no| trouble(&format!("f{no:02}"), "h", 1, refused(500)))
+            .collect();
+        all.insert(0, trouble("z", "a", 1, refused(404)));
+        all.push(FeedTrouble {
+            fault: None,
+            ..trouble("well", "h", 0, silent())
+        });
+        let failing = failing_now(&all, 90, 9);
+        let told = |failing: &[FailingFeeds<'_>]| {
+            let told = failing
+                .iter()
+                .map(|one| (one.finding.title.clone(), one.names.len()));
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told(&failing),
+            [
+                ("40 feeds at h fail".into(), 40),
+                ("`z` at a fails".into(), 1)
+            ]
+        );
+        assert!(failing[0].names.is_sorted());
+        assert_eq!(told(&failing_now(&all, 90, 1)), told(&failing)[..1]);
+        let all: Vec<FeedTrouble> = (0..12)
+            .map(|no| trouble(&format!("f{no:02}"), &format!("h{no}"), 1, silent()))
+            .collect();
+        assert_eq!(
+            told(&failing_now(&all, 20, 9)),
+            [("12 hosts do not answer".into(), 12)]
+        );
+    }
 
     #[test]
     fn faults_of_another_kind_and_of_other_hosts_are_causes_of_their_own() {

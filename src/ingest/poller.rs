@@ -24,7 +24,7 @@ use looks::Looks;
 use requests::{PollRequest, REQUESTS_MAX};
 use std::{
     collections::HashMap,
-    sync::{Arc, RwLock},
+    sync::{Arc, RwLock, RwLockReadGuard},
     time::Duration,
 };
 use tokio::{sync::watch, time::sleep};
@@ -85,6 +85,17 @@ pub struct Poller {
 struct KeptState {
     state: PackedPollState,
     polled_at: Option<Stamp>,
+    good_at: Option<Stamp>,
+}
+
+/// Times of the last good answers of all feeds.
+pub struct GoodTimes<'a>(RwLockReadGuard<'a, HashMap<FeedNo, KeptState>>);
+
+impl GoodTimes<'_> {
+    /// That of a feed; `None` where there was none.
+    pub fn of(&self, feed: FeedNo) -> Option<Stamp> {
+        self.0.get(&feed)?.good_at
+    }
 }
 
 impl KeptState {
@@ -92,6 +103,7 @@ impl KeptState {
         Self {
             state: PackedPollState::of(state),
             polled_at: state.timetable.polled_at,
+            good_at: state.health.good_at,
         }
     }
 }
@@ -221,9 +233,10 @@ impl Poller {
         Some((state, hosts))
     }
 
-    /// True for a feed that fails.
-    pub fn is_failing(&self, feed: FeedNo) -> bool {
-        self.troubles.is_failing(feed)
+    /// Times of the last good answers of all feeds, as they are while this is held. Polls wait for
+    /// its end.
+    pub fn good_times(&self) -> GoodTimes<'_> {
+        GoodTimes(read(&self.states))
     }
 
     /// Number of feeds that fail, by whose fault that is.

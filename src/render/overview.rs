@@ -25,6 +25,8 @@ pub struct Overview {
     pub words: String,
     /// True where only feeds that fail are shown.
     pub is_failing_only: bool,
+    /// The orders in which the feeds can be shown.
+    pub orders: Vec<OrderLink>,
     /// Feeds in all.
     pub total: usize,
     /// Those that fail.
@@ -33,6 +35,19 @@ pub struct Overview {
     pub feeds: Vec<OverviewFeed>,
     /// The query of the next page.
     pub next: Option<String>,
+}
+
+/// An order of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OrderLink {
+    /// Its name for people.
+    pub words: &'static str,
+    /// The query of the list in this order; in the reverse one where it is in force.
+    pub query: String,
+    /// The query's parameter, if it is in force and a search has to keep it.
+    pub in_force: Option<String>,
+    /// True where it is in force in reverse.
+    pub is_reversed: bool,
 }
 
 /// A feed in the list.
@@ -180,6 +195,18 @@ fn search(page: &mut Xml, told: &Overview) {
         ];
         page.empty("input", &hidden);
     }
+    for sort in told
+        .orders
+        .iter()
+        .filter_map(|order| order.in_force.as_deref())
+    {
+        let hidden = [
+            ("type", Some("hidden")),
+            ("name", Some("sort")),
+            ("value", Some(sort)),
+        ];
+        page.empty("input", &hidden);
+    }
     page.leaf("button", &[], "Search");
     page.close("form");
     page.open("p", QUIET);
@@ -196,6 +223,31 @@ fn search(page: &mut Xml, told: &Overview) {
             out.push_str(&failing);
         } else {
             anchor(out, &format!("{PATH}?failing="), &failing);
+        }
+    });
+    page.close("p");
+    orders(page, &told.orders);
+}
+
+/// The orders of the list. A link to that which is in force leads to its reverse.
+fn orders(page: &mut Xml, orders: &[OrderLink]) {
+    if orders.is_empty() {
+        return;
+    }
+    page.open("p", QUIET);
+    page.aside(|out| {
+        out.push_str("Sorted by ");
+        for (at, order) in orders.iter().enumerate() {
+            if at > 0 {
+                out.push_str(" · ");
+            }
+            let href = format!("{PATH}?{}", order.query);
+            let href = href.trim_end_matches('?');
+            match (&order.in_force, order.is_reversed) {
+                (None, _) => anchor(out, href, order.words),
+                (Some(_), false) => anchor(out, href, &format!("{} ↓", order.words)),
+                (Some(_), true) => anchor(out, href, &format!("{} ↑", order.words)),
+            }
         }
     });
     page.close("p");
@@ -257,6 +309,19 @@ mod tests {
             broken: vec![("The publisher's".to_owned(), vec![EVIL.to_owned()])],
             notes: vec!["a note".to_owned()],
             words: EVIL.to_owned(),
+            orders: vec![
+                OrderLink {
+                    words: "name",
+                    query: "q=a".to_owned(),
+                    ..OrderLink::default()
+                },
+                OrderLink {
+                    words: "state",
+                    query: "q=a&sort=-state".to_owned(),
+                    in_force: Some("state".to_owned()),
+                    is_reversed: false,
+                },
+            ],
             total: 2,
             failing: 1,
             feeds: vec![OverviewFeed {
@@ -277,6 +342,8 @@ mod tests {
             "href=\"/overview?failing=\"",
             "href=\"/events.atom\"",
             "a note",
+            "<a href=\"/overview?q=a\">name</a> · <a href=\"/overview?q=a&amp;sort=-state\">state ↓</a>",
+            "<input type=\"hidden\" name=\"sort\" value=\"state\"/>",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }

@@ -11,7 +11,7 @@ use crate::{
     locks::lock,
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex},
 };
 use url::Url;
@@ -38,11 +38,12 @@ impl Troubles {
         lock(&self.0).feeds.values().cloned().collect()
     }
 
-    /// True for one that fails.
-    pub(super) fn is_failing(&self, feed: FeedNo) -> bool {
+    /// Numbers of those that fail.
+    pub fn failing_feeds(&self) -> HashSet<FeedNo> {
         let troubled = lock(&self.0);
-        let trouble = troubled.feeds.get(&feed);
-        trouble.is_some_and(|trouble| trouble.fault.is_some())
+        let failing = troubled.feeds.iter();
+        let failing = failing.filter(|(_, trouble)| trouble.fault.is_some());
+        failing.map(|(no, _)| *no).collect()
     }
 
     /// Number of those that fail, by whose fault that is.
