@@ -56,6 +56,8 @@ mod gauges;
 
 mod feed_sort;
 
+mod live_settings;
+
 mod reload;
 
 pub mod groups;
@@ -367,6 +369,7 @@ impl Starting {
             store: store.clone(),
             notify: wiring.notify.clone(),
             workplace: workplace.clone(),
+            live: wiring.live.clone(),
         });
         let bench = Arc::new(Bench {
             readers: self.readers,

@@ -15,6 +15,7 @@ use crate::{
         stamp::Stamp,
         view::{Deletions, View},
     },
+    locks::{read, write},
     notify::Notify,
     readers::{PushMax, Readers, usual_deletions},
     render::{Representation, Site, link_header},
@@ -30,7 +31,11 @@ use futures_util::TryStreamExt as _;
 use http::HeaderValue;
 use reqwest::dns::Resolve;
 use serde::{Deserialize, Serialize};
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, RwLock},
+    time::Duration,
+};
 use tokio::runtime::Handle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{info, warn};
@@ -161,6 +166,20 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The settings in force once others are reloaded: what clients, mounts and limits of requests are
+    /// made from stays until the next start.
+    #[must_use]
+    pub fn reloaded(&self, new: &Self) -> Self {
+        Self {
+            callbacks_private: self.callbacks_private,
+            deliver_secs: self.deliver_secs,
+            rsscloud: self.rsscloud,
+            in_flight_max: self.in_flight_max,
+            in_flight_per_host_max: self.in_flight_per_host_max,
+            ..new.clone()
+        }
+    }
+
     /// Refuses values that cannot work.
     pub fn check(&self) -> Result<(), RefusedSetting> {
         let counts = [
@@ -286,7 +305,7 @@ pub struct Hub {
 
 /// Shared parts of all subscription tasks.
 struct Shared {
-    config: Config,
+    config: RwLock<Arc<Config>>,
     readers: Arc<Readers>,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -340,13 +359,21 @@ impl Hub {
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
             cut: CancellationToken::new(),
-            config,
+            config: RwLock::new(Arc::new(config)),
         };
         Self {
             shared: Arc::new(shared),
             notify: parts.notify,
             admission: Admission::new(),
         }
+    }
+
+    /// Puts other settings in force: for each request, subscription and push that begins from now on.
+    /// Those that clients and limits of requests were made from stay as they are.
+    pub fn reload(&self, config: &Config) {
+        let mut in_force = write(&self.shared.config);
+        let reloaded = in_force.reloaded(config);
+        *in_force = Arc::new(reloaded);
     }
 
     /// Takes in every stored subscription, at rest: it goes on where it stood. Call it once the feeds
@@ -524,6 +551,11 @@ impl Drop for Hub {
 }
 
 impl Shared {
+    /// The settings in force.
+    fn config(&self) -> Arc<Config> {
+        read(&self.config).clone()
+    }
+
     fn now(&self) -> Stamp {
         Stamp::from_micros(self.clock.now_us())
     }

@@ -61,8 +61,10 @@ pub struct AlertParts {
 #[derive(Clone, Default)]
 pub struct Alerts(Arc<Vec<Alert>>);
 
-/// One alert, as the events reach it.
+/// One alert, as the events reach it. Its task ends once nobody can tell it of events any more.
+#[derive(Clone)]
 struct Alert {
+    settings: AlertSettings,
     inbox: mpsc::Sender<Event>,
     state: AlertState,
 }
@@ -119,11 +121,31 @@ impl Alerts {
         settings: &[AlertSettings],
         parts: &AlertParts,
         known: &[Event],
+        spawn: impl FnMut(BoxFuture<'static, ()>),
+        stop: &CancellationToken,
+    ) -> Self {
+        Self::default().changed(settings, parts, known, spawn, stop)
+    }
+
+    /// The alerts of other settings. Those that stand in them as they were go on; each of the others
+    /// ends once it has sent what is due, or begins.
+    #[must_use]
+    pub fn changed(
+        &self,
+        settings: &[AlertSettings],
+        parts: &AlertParts,
+        known: &[Event],
         mut spawn: impl FnMut(BoxFuture<'static, ()>),
         stop: &CancellationToken,
     ) -> Self {
         let mut alerts = Vec::new();
         for (number, settings) in (1..).zip(settings) {
+            let mut before = self.0.iter();
+            let same = |alert: &&Alert| alert.state.number == number && alert.settings == *settings;
+            if let Some(alert) = before.find(same) {
+                alerts.push(alert.clone());
+                continue;
+            }
             let Some(way) = way(settings, parts) else {
                 continue;
             };
@@ -147,7 +169,11 @@ impl Alerts {
                 state: state.clone(),
             };
             spawn(task.run(stop.clone()).boxed());
-            alerts.push(Alert { inbox, state });
+            alerts.push(Alert {
+                settings: settings.clone(),
+                inbox,
+                state,
+            });
         }
         Self(Arc::new(alerts))
     }

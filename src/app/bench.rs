@@ -82,7 +82,7 @@ impl Bench {
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
             certificate_file: tls.files().map(|(certificate, _)| certificate.to_owned()),
             store_folder: wiring.config.store.folder(),
-            alerts: wiring.config.alert.clone(),
+            alerts: wiring.live.alerts(),
             alert_parts: wiring.alert_parts()?,
         };
         let tasks = WorkTasks::default();
@@ -108,10 +108,12 @@ impl Bench {
         });
         self.workplace.put(Work {
             poller,
-            hub,
+            hub: hub.clone(),
             subscriber,
             tasks,
         });
+        // A reload since the hub was made found none here.
+        hub.reload(&wiring.live.hub());
         Ok(overview)
     }
 }

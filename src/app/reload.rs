@@ -5,6 +5,7 @@ use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
     beside_worker,
+    live_settings::LiveSettings,
     move_questions::{self, LeftAddress, MoveQuestion, move_questions},
     plain_change,
     registry::{self, NextFeeds, PlainFeeds, PlannedChange, RegistryAnswer, WantedChange},
@@ -63,12 +64,13 @@ pub(super) struct ReloadParts {
     /// without a file.
     pub(super) source: Option<ConfigSource>,
     /// The configuration that this process was started with: its settings outside `[[feed]]` are in
-    /// force.
+    /// force, but for those that are `live`.
     pub(super) started_with: Config,
     pub(super) gate: ReadGate,
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
     pub(super) workplace: Workplace,
+    pub(super) live: LiveSettings,
 }
 
 /// A catalog that is to be in force.
@@ -88,6 +90,8 @@ const PROBLEMS_TOLD_MAX: usize = 20;
 pub struct ReloadReport {
     /// The feeds that changed.
     pub changes: CatalogChanges,
+    /// Keys outside `[[feed]]` and `[[group]]` that changed and are in force.
+    pub settings: Vec<String>,
     /// Keys that differ from those in force and wait for a restart.
     pub waiting: Vec<String>,
     /// Feeds with items whose URL has changed.
@@ -236,6 +240,11 @@ impl Reloader {
         registry::tell_unread(&names);
         let changes = self.put_in_force(feeds, names, self.putting()).await?;
         *lock(&self.digest) = digest;
+        // Behind everything that can be refused.
+        let work = parts.workplace.work();
+        let settings = parts
+            .live
+            .reload(&config, work.as_ref().map(|work| &*work.hub));
         let mut moved = Vec::new();
         for change in &changes.changed {
             if !change.keys.iter().any(|key| key == "url") {
@@ -248,6 +257,7 @@ impl Reloader {
         }
         Ok(ReloadReport {
             changes,
+            settings,
             waiting,
             moved,
             questions,
@@ -325,6 +335,7 @@ impl Reloader {
         let mut beside = beside.map_err(ReloadRefused::of_store)?;
         let report = ReloadReport {
             changes: self.would_change(&config).await?,
+            settings: self.parts.live.changes(&config),
             waiting: waiting_for_restart(&self.parts.started_with, &config),
             ..ReloadReport::default()
         };
@@ -684,6 +695,9 @@ impl fmt::Display for ReloadReport {
         }
         for feed in removed {
             writeln!(f, "removed  {}", named(feed))?;
+        }
+        for key in &self.settings {
+            writeln!(f, "changed  {key}")?;
         }
         for feed in &self.moved {
             writeln!(f, "{}", moved_line(feed))?;

@@ -2,10 +2,12 @@
 //! the journal, and the events of that to the store and to the alerts. Which they are is decided in
 //! `events`.
 
-use super::{event_log::EventLog, reload::Reloader, site_feeds::SiteFaults};
+use super::{
+    event_log::EventLog, live_settings::LiveAlerts, reload::Reloader, site_feeds::SiteFaults,
+};
 use crate::{
     acme::CertificateWatch,
-    alerts::{AlertParts, AlertSettings, Alerts},
+    alerts::{AlertParts, Alerts},
     catalog::Catalog,
     clock::Clock,
     events::{
@@ -16,6 +18,7 @@ use crate::{
     ingest::Poller,
     xmpp::Component,
 };
+use futures_util::future::BoxFuture;
 use sources::{Machine, MachineLook};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
@@ -50,7 +53,7 @@ pub(super) struct FaultWatch {
     pub(super) certificate_file: Option<PathBuf>,
     /// The folder of the store, where it is a file.
     pub(super) store_folder: Option<PathBuf>,
-    pub(super) alerts: Vec<AlertSettings>,
+    pub(super) alerts: LiveAlerts,
     pub(super) alert_parts: AlertParts,
 }
 
@@ -72,7 +75,7 @@ struct Watching {
 
 impl FaultWatch {
     /// Watches until `stop`.
-    pub(super) async fn run(self, stop: CancellationToken) {
+    pub(super) async fn run(mut self, stop: CancellationToken) {
         let Some(known) = self.known(&stop).await else {
             return;
         };
@@ -81,7 +84,8 @@ impl FaultWatch {
         let spawn = |task| {
             tasks.spawn(task);
         };
-        let alerts = Alerts::start(&self.alerts, &self.alert_parts, &known, spawn, &stop);
+        let settings = self.alerts.now();
+        let alerts = Alerts::start(&settings, &self.alert_parts, &known, spawn, &stop);
         let mut watching = Watching {
             started: Instant::now(),
             journal,
@@ -98,6 +102,12 @@ impl FaultWatch {
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = ticks.tick() => self.look(&mut watching).await,
+            }
+            if self.alerts.have_changed() {
+                let spawn = |task| {
+                    tasks.spawn(task);
+                };
+                self.change_alerts(&mut watching.alerts, spawn, &stop).await;
             }
             if !self.log.has_unstored() || Instant::now() < store_from {
                 continue;
@@ -118,6 +128,26 @@ impl FaultWatch {
             tracing::warn!("The last events could not be stored: {error}");
         }
         while tasks.join_next().await.is_some() {}
+    }
+
+    /// Sends alerts as a reload has them from now on. A new receiver is told of no event that is
+    /// stored. While those cannot be read, the alerts stay as they are.
+    async fn change_alerts(
+        &mut self,
+        alerts: &mut Alerts,
+        spawn: impl FnMut(BoxFuture<'static, ()>),
+        stop: &CancellationToken,
+    ) {
+        let Ok(mut known) = self.log.store.events(None, 2 * EVENTS_MAX).await else {
+            return;
+        };
+        known.reverse();
+        let settings = self.alerts.now();
+        *alerts = alerts.changed(&settings, &self.alert_parts, &known, spawn, stop);
+        tracing::info!(
+            "Alerts are sent to {} receivers from now on",
+            settings.len()
+        );
     }
 
     /// The events that are stored, oldest first; `None` after `stop`.

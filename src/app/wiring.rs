@@ -8,6 +8,7 @@ use super::{
     event_log::EventLog,
     explain::Explainer,
     groups::GroupKeeper,
+    live_settings::LiveSettings,
     looks::ReaderLooks,
     push_inlet::WorkInlet,
     relay::Relay,
@@ -33,7 +34,7 @@ use crate::{
     feed::stamp::Stamp,
     hub::{self, Hub, OwnPlaces},
     identity::Identity,
-    ingest::{Context, Credentials, FeedSpec, Poller, Upstream},
+    ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{
         self, ClientConfig, Governor, KnownNets, NotingResolver, OwnMark, Signer,
         client::upstream_via, public_address::SystemResolver,
@@ -103,6 +104,8 @@ pub(super) struct Wiring {
     pub(super) site_faults: SiteFaults,
     /// What happens to windows, on its way to the journal.
     pub(super) happenings: Happenings,
+    /// The settings that a reload changes.
+    pub(super) live: LiveSettings,
 }
 
 impl Wiring {
@@ -122,6 +125,7 @@ impl Wiring {
         let auth = Arc::new(Authenticator::new(accounts, clock.clone(), metrics.clone()));
         let gate = ReadGate { catalog, auth };
         Ok(Self {
+            live: LiveSettings::of(&config),
             config,
             gate,
             store,
@@ -165,10 +169,9 @@ impl Wiring {
         let client = upstream_via(&client, pace, Arc::new(resolver))?;
         let contact = self.config.contact_url().clone();
         let upstream = Upstream::new(client, contact, self.clock.clone());
-        let credentials = Credentials::of(&self.config.credentials);
         Ok(upstream
             .marked(self.mark.clone())
-            .with_credentials(credentials))
+            .with_credentials(self.live.credentials()))
     }
 
     /// The name by which everfeed asks callbacks and authorities.
@@ -358,7 +361,7 @@ impl Wiring {
     }
 
     pub(super) fn hub(&self, readers: &Arc<Readers>, own: OwnPlaces) -> anyhow::Result<Arc<Hub>> {
-        let config = &self.config.hub;
+        let config = self.live.hub();
         let client = ClientConfig {
             total_secs: config.deliver_secs,
             private_ok: config.callbacks_private,
@@ -366,7 +369,7 @@ impl Wiring {
             ..ClientConfig::for_callbacks()
         };
         Ok(Arc::new(Hub::new(hub::Parts {
-            config: config.clone(),
+            config,
             readers: readers.clone(),
             store: self.store.clone(),
             notify: self.notify.clone(),

@@ -104,8 +104,18 @@ pub(super) fn give(key: &str) -> String {
 /// The effect of a setting, by its key: `server.listen`, `feed.poll.min_secs`. A key that is not in
 /// the table waits for a restart, since nothing is known to take it while running.
 pub fn effect(key: &str) -> Effect {
+    let below = |row: &&KeyRow| {
+        let rest = row.key.strip_prefix(key);
+        rest.is_some_and(|rest| rest.starts_with('.')) && row.effect.is_some()
+    };
+    // A list is taken in whole where each of its keys is.
+    let of_list = || {
+        let mut effects = ROWS.iter().filter(below).map(|row| row.effect).peekable();
+        let has_keys = effects.peek().is_some();
+        (has_keys && effects.all(|effect| effect == Some(Effect::Reload))).then_some(Effect::Reload)
+    };
     row(key)
-        .and_then(|row| row.effect)
+        .and_then(|row| row.effect.or_else(of_list))
         .unwrap_or(Effect::Restart)
 }
 

@@ -189,7 +189,7 @@ impl Hub {
         self.admission
             .publish(sender.net, urls.len())
             .map_err(|full| slow_down(full.wait))?;
-        if !self.shared.config.publish_hints {
+        if !self.shared.config().publish_hints {
             return Err(RefusedForm::HintsOff.into());
         }
         let principal = sender.principal.as_ref();
@@ -281,7 +281,7 @@ impl Hub {
         // One topic in several spellings is one.
         let mut seen = HashSet::new();
         registrations.retain(|registration| seen.insert(registration.key));
-        let grant = lease::grant(change.lease.as_deref(), &self.shared.config);
+        let grant = lease::grant(change.lease.as_deref(), &self.shared.config());
         let is_legacy_end = change.is_legacy() && change.mode == Mode::Unsubscribe;
         let mut commanded = false;
         let mut awaited = Vec::new();
@@ -333,7 +333,7 @@ impl Hub {
 
     /// Refuses an address that we do not call, by the parameters that say its host and its port.
     fn check_address(&self, url: &str, [host, port]: [&'static str; 2]) -> Result<(), RefusedForm> {
-        let is_guarded = !self.shared.config.callbacks_private;
+        let is_guarded = !self.shared.config().callbacks_private;
         if is_guarded && form::is_private(url) {
             let why = "is at an address that is not on the public internet";
             return Err(RefusedForm::Bad { name: host, why });
@@ -420,7 +420,7 @@ impl Hub {
             subject,
             target,
         } = wanted;
-        let config = &self.shared.config;
+        let config = self.shared.config();
         let room = Room {
             subscriptions_max: config.subscriptions_max,
             unverified_max: config.unverified_max,

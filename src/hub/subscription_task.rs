@@ -91,7 +91,7 @@ impl SubscriptionTask {
         }
         // Stored while the word of every callback counted.
         let is_believed =
-            progress.on_behalf_of.is_none() || shared.config.may_speak_for_many(sub.target.url());
+            progress.on_behalf_of.is_none() || shared.config().may_speak_for_many(sub.target.url());
         progress.on_behalf_of = progress.on_behalf_of.filter(|_| is_believed);
         let mut row = SubscriptionRow::new(shared.clone(), sub, progress);
         row.unsaved = (!is_believed || !rested.set_back.is_zero()).then_some(now);
@@ -101,7 +101,7 @@ impl SubscriptionTask {
             remembered.warned = None;
         }
         row.progress.channel_t = row.progress.channel_t.or(remembered.channel_t);
-        let mut pushing = Pushing::new(&shared.config, &row.sub.target, &remembered);
+        let mut pushing = Pushing::new(&shared.config(), &row.sub.target, &remembered);
         pushing.resume(rested.behind, rested.read, rested.seen);
         let mut task = Self {
             row,

@@ -1,6 +1,7 @@
 //! `[[credentials]]`: the name and the secret by which an origin knows us, for every feed there.
 
 use crate::{
+    locks::{read, write},
     secret::Secret,
     setting::{RefusedSetting, quoted},
 };
@@ -13,7 +14,10 @@ use http::{
     },
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, RwLock},
+};
 use url::{Origin, Url};
 
 /// `[[credentials]]`: what one origin is told with each request. One of a user with a password, a
@@ -112,25 +116,41 @@ impl CredentialSettings {
     }
 }
 
-/// The headers that origins are told. Cheap to clone.
+/// The headers that origins are told. Cheap to clone; the clones are one.
 #[derive(Clone, Debug, Default)]
-pub struct Credentials(Arc<HashMap<Origin, Vec<(HeaderName, HeaderValue)>>>);
+pub struct Credentials(Arc<RwLock<OriginHeaders>>);
+
+/// Headers by origin.
+type OriginHeaders = HashMap<Origin, Vec<(HeaderName, HeaderValue)>>;
 
 impl Credentials {
     /// The headers of these settings.
     pub fn of(settings: &[CredentialSettings]) -> Self {
+        Self(Arc::new(RwLock::new(Self::headers(settings))))
+    }
+
+    /// Has every request from now on tell those of these settings.
+    pub fn replace(&self, settings: &[CredentialSettings]) {
+        *write(&self.0) = Self::headers(settings);
+    }
+
+    fn headers(settings: &[CredentialSettings]) -> OriginHeaders {
         let mut headers: HashMap<Origin, Vec<_>> = HashMap::new();
         for one in settings {
             let of_origin = headers.entry(one.origin.origin()).or_default();
             of_origin.extend(one.header_pair());
         }
-        Self(Arc::new(headers))
+        headers
     }
 
     /// The headers for a URL, marked as sensitive: they are shown nowhere, and a redirect to another
     /// origin leaves them out.
-    pub fn at(&self, url: &Url) -> &[(HeaderName, HeaderValue)] {
-        self.0.get(&url.origin()).map_or(&[], Vec::as_slice)
+    pub fn at(&self, url: &Url) -> Vec<(HeaderName, HeaderValue)> {
+        let headers = read(&self.0);
+        if headers.is_empty() {
+            return Vec::new();
+        }
+        headers.get(&url.origin()).cloned().unwrap_or_default()
     }
 }
 
@@ -147,8 +167,10 @@ mod tests {
         let check = |text: &str, name: &str, value: &str| {
             let settings = read(text);
             assert_eq!(settings.problems(), [], "{text}");
-            let credentials = Credentials::of(&[settings]);
-            let at = |url: &str| credentials.at(&Url::parse(url).unwrap()).to_vec();
+            let credentials = Credentials::default();
+            let requests = credentials.clone();
+            credentials.replace(&[settings]);
+            let at = |url: &str| requests.at(&Url::parse(url).unwrap());
             let told = at("https://blog.example/a/feed?x=1");
             assert_eq!(told.len(), 1, "{text}");
             assert_eq!(

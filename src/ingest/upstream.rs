@@ -203,8 +203,8 @@ impl Upstream {
             .body(Bytes::new())
             .map_err(|_| FetchError::BadUrl)?;
         request.headers_mut().insert(ACCEPT, accept);
-        let of_origin = self.credentials.at(url).iter().cloned();
-        if may_tell && of_origin.len() > 0 {
+        let of_origin = self.credentials.at(url);
+        if may_tell && !of_origin.is_empty() {
             request.headers_mut().extend(of_origin);
             request.extensions_mut().insert(ForOrigin);
         } else if may_tell && is_below(&feed.url, url) {

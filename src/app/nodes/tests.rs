@@ -150,6 +150,7 @@ impl Rig {
             store: shared,
             notify: wiring.notify.clone(),
             workplace: workplace.clone(),
+            live: wiring.live.clone(),
         });
         let admin = Admin::starting(
             Arc::new(RegistrationProgress::of(0)),

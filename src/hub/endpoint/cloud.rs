@@ -37,7 +37,7 @@ impl Hub {
         request: &Request<Bytes>,
         client: Option<IpAddr>,
     ) -> Response<Bytes> {
-        let answer = if !self.shared.config.rsscloud {
+        let answer = if !self.shared.config().rsscloud {
             HubAnswer::new(
                 StatusCode::NOT_FOUND,
                 "rssCloud is turned off here; /hub takes WebSub",
@@ -110,7 +110,7 @@ impl Hub {
             }
         }
         self.admit(&registrations, &asked.url, &sender)?;
-        let secs = lease::grant(Some(LEASE_SECS), &self.shared.config).secs;
+        let secs = lease::grant(Some(LEASE_SECS), &self.shared.config()).secs;
         let mut awaited = Vec::new();
         for registration in registrations {
             let (subject, target) = (&registration.subject, registration.target.clone());

@@ -338,7 +338,7 @@ impl SubscriptionTask {
             max: self.pushing.max,
             own_url: legacy_topic(&shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
-            may_speak_for_many: shared.config.may_speak_for_many(sub.target.url()),
+            may_speak_for_many: shared.config().may_speak_for_many(sub.target.url()),
             principal: sub.principal,
             site: shared.site_of(&sub.topic),
             target: sub.target.clone(),

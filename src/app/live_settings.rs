@@ -1,0 +1,187 @@
+//! The settings beside feeds and groups that a reload puts in force while everything runs: the terms of
+//! the hub, the alerts, and the credentials of origins. All others wait for a start.
+
+use crate::{
+    alerts::AlertSettings,
+    config::Config,
+    hub::{self, Hub},
+    ingest::{CredentialSettings, Credentials},
+    setting::differing_keys,
+};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// The settings in force. Cheap to clone; the clones are one.
+#[derive(Clone)]
+pub(super) struct LiveSettings {
+    in_force: Arc<watch::Sender<InForce>>,
+    /// Those that requests to publishers read.
+    credentials: Credentials,
+}
+
+/// The settings, as they are in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct InForce {
+    hub: hub::Config,
+    alerts: Vec<AlertSettings>,
+    credentials: Vec<CredentialSettings>,
+}
+
+/// The alerts in force, and their changes.
+pub(super) struct LiveAlerts(watch::Receiver<InForce>);
+
+impl LiveSettings {
+    /// Those of a configuration at the start.
+    pub(super) fn of(config: &Config) -> Self {
+        let in_force = InForce {
+            hub: config.hub.clone(),
+            alerts: config.alert.clone(),
+            credentials: config.credentials.clone(),
+        };
+        Self {
+            credentials: Credentials::of(&in_force.credentials),
+            in_force: Arc::new(watch::Sender::new(in_force)),
+        }
+    }
+
+    /// The credentials that each request reads.
+    pub(super) fn credentials(&self) -> Credentials {
+        self.credentials.clone()
+    }
+
+    /// The terms of the hub.
+    pub(super) fn hub(&self) -> hub::Config {
+        self.in_force.borrow().hub.clone()
+    }
+
+    /// The alerts, for whoever sends them.
+    pub(super) fn alerts(&self) -> LiveAlerts {
+        LiveAlerts(self.in_force.subscribe())
+    }
+
+    /// The keys that would change if a configuration were put in force.
+    pub(super) fn changes(&self, config: &Config) -> Vec<String> {
+        let before = self.in_force.borrow();
+        before.differing_keys(&before.reloaded(config))
+    }
+
+    /// Puts those of a configuration in force, here and in the hub of this process. Tells the keys that
+    /// changed. Nothing of it can fail.
+    pub(super) fn reload(&self, config: &Config, hub: Option<&Hub>) -> Vec<String> {
+        let before = self.in_force.borrow().clone();
+        let after = before.reloaded(config);
+        let changed = before.differing_keys(&after);
+        if before.credentials != after.credentials {
+            self.credentials.replace(&after.credentials);
+        }
+        if let Some(hub) = hub {
+            hub.reload(&after.hub);
+        }
+        if before != after {
+            self.in_force.send_replace(after);
+        }
+        changed
+    }
+}
+
+impl InForce {
+    /// The settings in force once a configuration is.
+    fn reloaded(&self, config: &Config) -> Self {
+        Self {
+            hub: self.hub.reloaded(&config.hub),
+            alerts: config.alert.clone(),
+            credentials: config.credentials.clone(),
+        }
+    }
+
+    /// The keys in which others differ; of a list its name.
+    fn differing_keys(&self, other: &Self) -> Vec<String> {
+        let of_hub = differing_keys(&self.hub, &other.hub);
+        let mut keys: Vec<String> = of_hub.iter().map(|key| format!("hub.{key}")).collect();
+        if self.credentials != other.credentials {
+            keys.push("credentials".to_owned());
+        }
+        if self.alerts != other.alerts {
+            keys.push("alert".to_owned());
+        }
+        keys
+    }
+}
+
+impl LiveAlerts {
+    /// The alerts in force.
+    pub(super) fn now(&mut self) -> Vec<AlertSettings> {
+        self.0.borrow_and_update().alerts.clone()
+    }
+
+    /// True where they may have changed since they were read.
+    pub(super) fn have_changed(&self) -> bool {
+        self.0.has_changed().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::{Effect, effect},
+        setting::by_key,
+    };
+    use serde_json::{Value, json};
+
+    fn config(text: &str) -> Config {
+        let start = "[server]\npublic_url = \"http://b.example\"\n[store]\npath = \"x\"\n";
+        let feed = "[[feed]]\nname = \"blog\"\nurl = \"http://p.example/feed\"\n";
+        Config::parse("test", &format!("{start}{text}{feed}")).unwrap()
+    }
+
+    #[test]
+    fn each_key_of_the_hub_is_taken_in_as_the_table_of_keys_says() {
+        let before = hub::Config::default();
+        for (key, value) in by_key(&before) {
+            let other = match &value {
+                Value::Bool(is) => json!(!is),
+                Value::Number(number) => json!(number.as_u64().unwrap() + 1),
+                Value::Array(_) => json!(["https://reader.example/"]),
+                other => panic!("{key}: {other}"),
+            };
+            let mut written = serde_json::to_value(&before).unwrap();
+            written[&key] = other.clone();
+            let new: hub::Config = serde_json::from_value(written).unwrap();
+            let after = serde_json::to_value(before.reloaded(&new)).unwrap();
+            let expect = match effect(&format!("hub.{key}")) {
+                Effect::Reload => other,
+                Effect::Restart => value,
+            };
+            assert_eq!(after[&key], expect, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_reload_tells_each_key_that_changed_and_whoever_asks_has_it() {
+        let live = LiveSettings::of(&config(""));
+        let mut alerts = live.alerts();
+        assert!(alerts.now().is_empty() && !alerts.have_changed());
+        let credentials = live.credentials();
+        let new = config(
+            "[hub]\nlease_max_secs = 5000000\nin_flight_max = 7\n\
+             [[credentials]]\norigin = \"http://p.example\"\nbearer = \"x\"\n\
+             [[alert]]\ncommand = [\"/bin/true\"]\n",
+        );
+        let would_change = live.changes(&new);
+        let changed = live.reload(&new, None);
+        assert_eq!(would_change, changed);
+        assert_eq!(changed, ["hub.lease_max_secs", "credentials", "alert"]);
+        assert_eq!(live.hub().lease_max_secs, 5_000_000);
+        assert_eq!(
+            live.hub().in_flight_max,
+            hub::Config::default().in_flight_max
+        );
+        let url = url::Url::parse("http://p.example/feed").unwrap();
+        assert_eq!(credentials.at(&url).len(), 1);
+        assert!(alerts.have_changed() && alerts.now().len() == 1);
+        assert!(live.reload(&new, None).is_empty() && !alerts.have_changed());
+        live.reload(&config(""), None);
+        assert!(credentials.at(&url).is_empty());
+    }
+}
