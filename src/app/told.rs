@@ -103,9 +103,16 @@ impl Told {
                 broken.push(BrokenLine::ours(told));
             }
         }
-        notes.extend(waiting_together(&feeds, now));
+        let together = waiting_together(&feeds);
+        notes.extend(
+            together
+                .iter()
+                .map(|(why, waiting)| waits_of(why, waiting, now)),
+        );
         for feed in &feeds {
-            for remark in remarks(feed, now) {
+            let wait = feed.waits.as_ref();
+            let alone = wait.filter(|wait| !together.contains_key(&*wait.why));
+            for remark in remarks(feed, alone, now) {
                 notes.push(format!("{}: {remark}", feed.name));
             }
         }
@@ -188,33 +195,38 @@ fn first_names<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
-/// Waits that several feeds have for one reason, a line for each reason.
-fn waiting_together(feeds: &[&FeedStatus], now: DateTime<Utc>) -> Vec<String> {
-    let mut by_reason: BTreeMap<&str, Vec<(&FeedStatus, &WaitStatus)>> = BTreeMap::new();
+/// A feed whose next poll is put off.
+type WaitingFeed<'a> = (&'a FeedStatus, &'a WaitStatus);
+
+/// Waits that several feeds have for one reason, by the reason.
+fn waiting_together<'a>(feeds: &[&'a FeedStatus]) -> BTreeMap<&'a str, Vec<WaitingFeed<'a>>> {
+    let mut by_reason: BTreeMap<&str, Vec<WaitingFeed<'_>>> = BTreeMap::new();
     for feed in feeds {
         if let Some(wait) = &feed.waits {
             by_reason.entry(&wait.why).or_default().push((feed, wait));
         }
     }
     by_reason.retain(|_, waiting| waiting.len() > 1);
-    let line = |(why, waiting): (&str, Vec<(&FeedStatus, &WaitStatus)>)| {
-        let names: Vec<&str> = waiting.iter().map(|(feed, _)| &*feed.name).collect();
-        let ends = waiting
-            .iter()
-            .filter_map(|(_, wait)| moment(wait.until.as_deref()?));
-        let next = match ends.min() {
-            Some(first) if first <= now => "the first of their next polls is due".to_owned(),
-            Some(first) => format!("the first of their next polls is {}", from_now(first, now)),
-            None => "they are polled on request only".to_owned(),
-        };
-        let pinged = waiting.iter().filter(|(_, wait)| wait.pinged_at.is_some());
-        let pings = match pinged.count() {
-            0 => String::new(),
-            pings => format!("; pings that wait for that: {pings}"),
-        };
-        format!("{}: {next}, because {why}{pings}", first_names(&names))
+    by_reason
+}
+
+/// The waits of several feeds for one reason, in a line.
+fn waits_of(why: &str, waiting: &[WaitingFeed<'_>], now: DateTime<Utc>) -> String {
+    let names: Vec<&str> = waiting.iter().map(|(feed, _)| &*feed.name).collect();
+    let ends = waiting
+        .iter()
+        .filter_map(|(_, wait)| moment(wait.until.as_deref()?));
+    let next = match ends.min() {
+        Some(first) if first <= now => "the first of their next polls is due".to_owned(),
+        Some(first) => format!("the first of their next polls is {}", from_now(first, now)),
+        None => "they are polled on request only".to_owned(),
     };
-    by_reason.into_iter().map(line).collect()
+    let pinged = waiting.iter().filter(|(_, wait)| wait.pinged_at.is_some());
+    let pings = match pinged.count() {
+        0 => String::new(),
+        pings => format!("; pings that wait for that: {pings}"),
+    };
+    format!("{}: {next}, because {why}{pings}", first_names(&names))
 }
 
 /// The processes on the store, in a sentence.
@@ -281,7 +293,8 @@ fn certificate(state: &CertificateStatus, now: DateTime<Utc>) -> String {
 const FAILURES_SHOWN_MAX: usize = 3;
 
 /// Everything about a feed that is no fault, and that its operator should know.
-fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
+/// `wait` is its wait, unless others have the same.
+fn remarks(feed: &FeedStatus, wait: Option<&WaitStatus>, now: DateTime<Utc>) -> Vec<String> {
     let mut found = Vec::new();
     let failing = feed.subscribers.failing;
     if failing > 0 {
@@ -292,7 +305,7 @@ fn remarks(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
             told.collect::<String>()
         ));
     }
-    found.extend(feed.waits.as_ref().map(|wait| waits(wait, now)));
+    found.extend(wait.map(|wait| waits(wait, now)));
     if let Some(since) = when(feed.quarantined_since.as_deref(), now) {
         found.push(format!(
             "too many posts are missing at once, since {since}. everfeed deletes none until it knows more"

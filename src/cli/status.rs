@@ -348,6 +348,35 @@ mod tests {
     }
 
     #[test]
+    fn forty_feeds_of_one_host_are_one_line_and_their_waits_another() {
+        let names: Vec<String> = (0..40).map(|no| format!("f{no:02}")).collect();
+        let feed = |name: &String| {
+            json!({ "name": name, "failures": 2,
+            "fault": { "whose": "upstream", "owner": "the publisher's", "text": "answered 500", "since": "2026-06-01T22:00:00Z" },
+            "waits": { "until": "2026-06-02T01:00:00Z", "why": "the last poll failed" } })
+        };
+        let mut feeds: Vec<Value> = names.iter().map(feed).collect();
+        feeds.push(json!({ "name": "alone", "waits": { "until": null, "why": "gone" } }));
+        let status = json!({ "version": "1", "feeds": feeds, "causes": [{ "topic": "feeds", "key": "h down",
+            "title": "40 feeds at h fail", "whose": "upstream", "owner": "the publisher's", "text": "answered 500",
+            "since": "2026-06-01T22:00:00Z", "feeds": names }] });
+        let sheet = sheet(std::slice::from_ref(&status));
+        let broken = "40 feeds at h fail (f00, f01, f02 and 37 more): answered 500 (the fault is the publisher's; since 2 h ago)";
+        assert_eq!(sheet.broken, [broken]);
+        assert_eq!(
+            sheet.notes,
+            [
+                "f00, f01, f02 and 37 more: the first of their next polls is in 60 min, because the last poll failed",
+                "alone: it is polled on request only, because gone"
+            ]
+        );
+        let pages = vec![serde_json::from_value(status).unwrap()];
+        let told: Value = serde_json::from_str(&as_json(pages, &sheet).unwrap()).unwrap();
+        assert_eq!(told["causes"][0]["feeds"].as_array().unwrap().len(), 40);
+        assert_eq!(told["broken"][0], broken);
+    }
+
+    #[test]
     fn everything_that_is_broken_is_told_with_its_owner() {
         let status = json!({
             "version": "1", "started_at": "2026-06-01T00:00:00Z",
