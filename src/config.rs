@@ -6,7 +6,7 @@ use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
     hub::{self, WebhookSettings},
     ingest::{self, CredentialSettings},
-    readers,
+    readers, search_engines,
     secret::{AdminToken, logged_text, masked_with_query},
     serve::{
         self,
@@ -72,6 +72,8 @@ pub struct Config {
     pub upstream: ingest::Config,
     /// `[push]`.
     pub push: subscriber::Config,
+    /// `[search_engines]`.
+    pub search_engines: search_engines::Config,
     /// `[hub]`.
     pub hub: hub::Config,
     /// `[xmpp]`.
@@ -260,6 +262,7 @@ impl Config {
             store: reading.section("store", |_| Ok(())),
             upstream: reading.section("upstream", ingest::Config::check),
             push: reading.section("push", |_| Ok(())),
+            search_engines: reading.section("search_engines", search_engines::Config::check),
             hub: reading.section("hub", hub::Config::check),
             xmpp: reading.section("xmpp", xmpp::Config::check),
             platforms: reading.section("platforms", |_| Ok(())),

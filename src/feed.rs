@@ -59,4 +59,8 @@ pub mod observation_record;
 
 pub mod pushed_feed;
 
+pub mod site_page;
+
+pub mod index_now;
+
 pub mod schedule;

@@ -36,6 +36,7 @@ pub mod alerts;
 pub mod hub;
 pub mod ingest;
 pub mod proxy;
+pub mod search_engines;
 pub mod serve;
 pub mod subscriber;
 pub mod xmpp;

@@ -33,6 +33,8 @@ pub mod html;
 
 pub mod overview;
 
+pub mod sitemap;
+
 mod web_page;
 
 mod channel;

@@ -29,6 +29,8 @@ mod events;
 
 mod pushed_feeds;
 
+mod index_now;
+
 mod subscription_no;
 
 mod sealing;
@@ -95,6 +97,7 @@ pub use error::StoreError;
 pub use events::EventStore;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Receipt, Snapshot, Witnessed};
 pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
+pub use index_now::IndexNowStore;
 pub use nodes::{
     DatabaseSurroundings, Duty, Moves, NodeDifferences, NodeFace, NodeStatus, Nodes, NodesEngine,
     NodesStatus, Question, SealedRows, ToldFeeds,
@@ -116,8 +119,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, EventStore, Feeds, Groups, Polls, PushedFeeds, RegistryStore,
-        SiteStore, Store, Subscriptions, Upkeep, Walks, Watched,
+        AccountStore, CatalogStore, EventStore, Feeds, Groups, IndexNowStore, Polls, PushedFeeds,
+        RegistryStore, SiteStore, Store, Subscriptions, Upkeep, Walks, Watched,
     };
 }
 
@@ -133,6 +136,7 @@ pub trait Store:
     + RegistryStore
     + EventStore
     + PushedFeeds
+    + IndexNowStore
     + Polls
     + Walks
     + Subscriptions

@@ -46,6 +46,7 @@ impl Bench {
         let xmpp = wiring.xmpp(&self.readers)?;
         let subscriber = wiring.subscriber(own_places).await;
         let subscriber = subscriber.context("the stored hubs of feeds")?;
+        let search_engines = wiring.search_engines()?;
         let keeper = match &self.certificate {
             Some(parts) => Some(CertificateKeeper::open(parts.clone()).await),
             None => None,
@@ -79,6 +80,9 @@ impl Bench {
             xmpp: xmpp.clone(),
             reloader: self.reloader.clone(),
             site_faults: wiring.site_faults.clone(),
+            search_engines: search_engines.clone(),
+            origin_sitemaps: wiring.origin_sitemaps.clone(),
+            sitemap_roots: wiring.sitemap_roots(),
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
             certificate_file: tls.files().map(|(certificate, _)| certificate.to_owned()),
             store_folder: wiring.config.store.folder(),
@@ -97,6 +101,7 @@ impl Bench {
         if let Some(xmpp) = xmpp {
             tasks.run(|stop| xmpp.run(stop));
         }
+        tasks.run(|stop| search_engines.run(stop));
         if let Some(subscriber) = subscriber.clone() {
             tasks.run(|stop| subscriber.run(stop));
         }

@@ -16,6 +16,8 @@ use crate::{
     feed::stamp::Stamp,
     hub::Hub,
     ingest::Poller,
+    search_engines::SearchEngines,
+    serve::sites::sitemap::OriginSitemaps,
     xmpp::Component,
 };
 use futures_util::future::BoxFuture;
@@ -47,6 +49,10 @@ pub(super) struct FaultWatch {
     pub(super) xmpp: Option<Arc<Component>>,
     pub(super) reloader: Arc<Reloader>,
     pub(super) site_faults: SiteFaults,
+    pub(super) search_engines: SearchEngines,
+    pub(super) origin_sitemaps: OriginSitemaps,
+    /// The roots of the sites that have a sitemap.
+    pub(super) sitemap_roots: Vec<String>,
     /// The certificate that everfeed gets itself.
     pub(super) certificate: Option<CertificateWatch>,
     /// The file of a certificate.
@@ -194,6 +200,8 @@ impl FaultWatch {
         let mut observed = watching.of_feeds.0.clone();
         observed.findings.extend(self.findings(watching, now));
         observed.absorbed.extend(watching.alerts.untried());
+        observed.absorbed.extend(self.search_engines.untried());
+        observed.absorbed.extend(self.unasked_sitemaps());
         if watching.started.elapsed() < UNKNOWN_AFTER_START {
             let open = watching.journal.open().map(|event| &event.cause);
             let unknown =

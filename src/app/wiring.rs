@@ -43,6 +43,7 @@ use crate::{
     proxy::{Proxy, ProxyPeer},
     readers::Readers,
     render::Site,
+    search_engines::{SearchEngineParts, SearchEngines, ToldSite},
     serve::{
         self,
         answers::first_seen::FirstSeen,
@@ -52,7 +53,7 @@ use crate::{
         own_addresses::Listeners,
         own_mounts::{PushInletParts, WayToOrigins, answers_itself, own_mounts},
         routing::mount::Mount,
-        sites::fresh_looks::FreshLooks,
+        sites::{fresh_looks::FreshLooks, sitemap::OriginSitemaps},
     },
     store::{SealKey, Store},
     subscriber::{self, Subscriber},
@@ -102,6 +103,8 @@ pub(super) struct Wiring {
     nets: KnownNets,
     /// Faults of origins at which feeds are looked for.
     pub(super) site_faults: SiteFaults,
+    /// What is known of the sitemaps of origins.
+    pub(super) origin_sitemaps: OriginSitemaps,
     /// What happens to windows, on its way to the journal.
     pub(super) happenings: Happenings,
     /// The settings that a reload changes.
@@ -137,6 +140,7 @@ impl Wiring {
             identity,
             nets: KnownNets::default(),
             site_faults: SiteFaults::default(),
+            origin_sitemaps: OriginSitemaps::default(),
             happenings: Happenings::default(),
         })
     }
@@ -403,6 +407,36 @@ impl Wiring {
         })
     }
 
+    /// Whoever tells search engines of the posts of sites.
+    pub(super) fn search_engines(&self) -> anyhow::Result<SearchEngines> {
+        let public_url = &self.config.server.public_url;
+        let sites = self.config.site.iter().enumerate();
+        let told = |(no, site): (usize, &SiteSettings)| ToldSite {
+            no,
+            root: site.public_root(public_url),
+            is_on: site.indexnow,
+        };
+        Ok(SearchEngines::new(SearchEngineParts {
+            config: self.config.search_engines.clone(),
+            sites: sites.map(told).collect(),
+            store: self.store.clone(),
+            notify: self.notify.clone(),
+            catalog: self.gate.catalog.clone(),
+            clock: self.clock.clone(),
+            client: layers::callback(&ClientConfig::for_callbacks())?,
+            user_agent: self.user_agent()?,
+        }))
+    }
+
+    /// The roots of the sites that have a sitemap of everfeed, unless their old servers have one.
+    pub(super) fn sitemap_roots(&self) -> Vec<String> {
+        let public_url = &self.config.server.public_url;
+        let sites = self.config.site.iter().filter(|site| site.sitemap);
+        sites
+            .map(|site| site.public_root(public_url).to_string())
+            .collect()
+    }
+
     /// Whoever subscribes at the hubs that feeds name, if anybody does.
     pub(super) async fn subscriber(&self, own: OwnPlaces) -> anyhow::Result<Option<Subscriber>> {
         let config = &self.config.push;
@@ -504,7 +538,11 @@ impl Wiring {
             context,
             hub,
             pushes,
-            origin.map(|origin| WayToOrigins { origin, looks }),
+            origin.map(|origin| WayToOrigins {
+                origin,
+                looks,
+                sitemaps: self.origin_sitemaps.clone(),
+            }),
         );
         Ok(directory.into_iter().chain(ours).collect())
     }

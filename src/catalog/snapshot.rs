@@ -331,6 +331,19 @@ impl CatalogSnapshot {
         groups.into_iter().filter_map(|no| self.by_no.get(&no))
     }
 
+    // Decides: Of which feeds of a site are search engines told?
+    /// The feeds of the site of this number that everybody may read whole, of those that are feeds
+    /// of posts.
+    pub fn public_feeds_of_site(&self, site: usize) -> impl Iterator<Item = &Arc<RegisteredFeed>> {
+        self.polled().filter(move |feed| {
+            let settings = &feed.settings;
+            let place = settings.legacy.as_ref();
+            place.is_some_and(|place| place.site == site)
+                && !settings.is_private()
+                && !settings.is_resource()
+        })
+    }
+
     /// The registered feeds, by name.
     pub fn feeds(&self) -> impl ExactSizeIterator<Item = &Arc<RegisteredFeed>> {
         self.feeds.values()

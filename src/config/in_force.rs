@@ -88,6 +88,7 @@ pub fn settings_in_force(source: &ConfigSource) -> Result<Vec<Setting>, ConfigEr
     settings.add_table("hub", &config.hub);
     settings.add_table("xmpp", &config.xmpp);
     settings.add_table("push", &config.push);
+    settings.add_table("search_engines", &config.search_engines);
     settings.add_table("platforms", &config.platforms);
     settings.add_list("site", &config.site, |_| None);
     settings.add_list("feed", &config.feed, |feed| Some(&feed.name));

@@ -55,6 +55,8 @@ pub enum EventTopic {
     Site,
     /// The connection to a server of XMPP.
     Xmpp,
+    /// Search engines that are told of the pages of a site.
+    SearchEngines,
     /// An alert that could not be sent.
     Alert,
     /// Causes beyond those that are told one by one.
@@ -79,6 +81,7 @@ impl EventTopic {
             Self::Restore => "restore",
             Self::Site => "site",
             Self::Xmpp => "xmpp",
+            Self::SearchEngines => "search_engines",
             Self::Alert => "alert",
             Self::Others => "others",
         }

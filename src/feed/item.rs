@@ -81,6 +81,9 @@ pub struct PublisherId {
     /// Digests by which an item that is gone is told from another with its id, and one that was
     /// forgotten is recognised under another name; `None` of one that lives.
     pub witnesses: Option<Box<Witnesses>>,
+    /// The permalink of an item that is gone: search engines are asked to look at it again. `None`
+    /// of one that lives, whose entry has it, and of one that was forgotten.
+    pub link: Option<String>,
 }
 
 impl PublisherId {
@@ -118,6 +121,11 @@ impl PublisherId {
             witnesses: before
                 .entry()
                 .map(|entry| Box::new(Witnesses::beside_date(entry))),
+            link: before
+                .entry()
+                .and_then(Entry::permalink)
+                .filter(|link| link.len() <= LINK_BYTES_MAX)
+                .map(str::to_owned),
             ..Self::with_source(before.publisher_id.as_ref(), source).unwrap_or_default()
         }
         .unless_empty()
@@ -130,6 +138,7 @@ impl PublisherId {
         Self {
             source,
             witnesses: None,
+            link: None,
             ..of.cloned().unwrap_or_default()
         }
         .unless_empty()
@@ -383,6 +392,10 @@ pub fn listed(
         .or_else(updated)
         .unwrap_or(created.into())
 }
+
+/// Limit of the permalink that is kept of an item that is gone, bytes: search engines take no longer
+/// ones.
+const LINK_BYTES_MAX: usize = 2048;
 
 /// Limit of the source of a tombstone, bytes.
 const SOURCE_BYTES_MAX: usize = 4096;

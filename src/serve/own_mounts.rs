@@ -9,9 +9,11 @@ use super::{
     routing::mount::{Handler, Mount},
     sites::{
         fresh_looks::FreshLooks,
+        index_key::{IndexKey, could_be_key},
         legacy,
         pings::{Pings, could_be_ping},
         site_pages::site_pages,
+        sitemap::{OriginSitemaps, Sitemaps, could_be_sitemap},
     },
 };
 use crate::{
@@ -35,6 +37,8 @@ pub struct WayToOrigins {
     pub origin: MountService,
     /// Looks at their old feeds.
     pub looks: Arc<dyn FreshLooks>,
+    /// What is known of the sitemaps of the origins.
+    pub sitemaps: OriginSitemaps,
 }
 
 /// The callbacks at which hubs of others tell of feeds.
@@ -110,7 +114,12 @@ pub fn own_mounts(
         hub,
         origin,
     };
-    if let Some(WayToOrigins { origin, looks }) = origins {
+    if let Some(WayToOrigins {
+        origin,
+        looks,
+        sitemaps,
+    }) = origins
+    {
         let origin = site_pages(context.clone(), origin);
         mounts.push(Mount::bare(is_ping, pings(Some(origin.clone()))));
         let is_there = {
@@ -121,6 +130,21 @@ pub fn own_mounts(
         };
         mounts.push(Mount::own(is_there, FeedPages(context.clone())));
         mounts.extend(legacy::mounts(&context, &origin, &looks));
+        let is_key = {
+            let context = context.clone();
+            move |request: &Parts| could_be_key(&context, request)
+        };
+        let key = IndexKey {
+            context: context.clone(),
+            origin: origin.clone(),
+        };
+        mounts.push(Mount::bare(is_key, key));
+        let is_sitemap = {
+            let context = context.clone();
+            move |request: &Parts| could_be_sitemap(&context, request)
+        };
+        let sitemaps = Sitemaps::new(context.clone(), origin.clone(), sitemaps);
+        mounts.push(Mount::bare(is_sitemap, sitemaps));
         let names_nothing = {
             let context = context.clone();
             move |request: &Parts| is_own_in_site(&context, request)

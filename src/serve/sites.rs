@@ -11,4 +11,8 @@ pub(super) mod site_pages;
 
 pub(super) mod pings;
 
+pub(super) mod index_key;
+
+pub mod sitemap;
+
 mod look_ahead;

@@ -44,6 +44,8 @@ pub(super) mod events;
 
 pub(super) mod pushed_feeds;
 
+pub(super) mod index_now;
+
 mod sharing;
 
 mod properties;

@@ -58,6 +58,8 @@ mod events;
 
 mod pushed_feeds;
 
+mod index_now;
+
 mod forgotten;
 
 pub(in crate::store) mod subscriptions;

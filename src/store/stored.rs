@@ -61,6 +61,8 @@ mod event;
 
 mod pushed_feed;
 
+mod index_now;
+
 mod group;
 
 mod clock;

@@ -3,9 +3,10 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, EventStore, Feeds, FoundFeeds, GroupStep,
-    Groups, HostPause, Nodes, Polls, PushedFeeds, Receipt, RegistryChange, RegistryEntry,
-    RegistryStore, SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture,
-    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched, Witnessed,
+    Groups, HostPause, IndexNowStore, Nodes, Polls, PushedFeeds, Receipt, RegistryChange,
+    RegistryEntry, RegistryStore, SiteStore, Snapshot, Store, StoreCondition, StoreCounts,
+    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
+    Witnessed,
     condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -15,6 +16,7 @@ use crate::{
     feed::{
         archive::{ArchiveWalk, StagedPage, StagedWalk},
         group::{GroupRecord, Holder},
+        index_now::IndexNow,
         item::{Item, ItemId, KeyHash},
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
@@ -176,6 +178,10 @@ tapped! { 'a
     PushedFeeds {
         keep_pushed_feed(feed: FeedNo, row: Option<PushedFeed>) -> ();
         pushed_feeds(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, PushedFeed)>;
+    }
+    IndexNowStore {
+        keep_index_now(site: &'a str, row: Option<IndexNow>) -> ();
+        index_now(site: &'a str) -> Option<IndexNow>;
     }
     Upkeep {
         check() -> ();

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Every component of `src/`, and the components that it may name besides itself and the
 /// foundations.
 /// `adapters <- feed <- events <- {render, store, notify} <- {catalog, readers, edge}
-/// <- {ingest, serve, proxy, hub, xmpp, alerts} <- app <- cli`.
+/// <- {ingest, serve, proxy, hub, xmpp, alerts, search_engines} <- app <- cli`.
 const COMPONENTS: &[(&str, &[&str])] = &[
     ("adapters", &[]),
     ("feed", &["adapters"]),
@@ -70,6 +70,11 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "adapters", "feed", "store", "notify", "catalog", "layers", "edge",
         ],
     ),
+    // `events` for its findings.
+    (
+        "search_engines",
+        &["feed", "events", "store", "notify", "catalog", "layers"],
+    ),
     (
         "xmpp",
         &[
@@ -95,6 +100,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "subscriber",
             "xmpp",
             "alerts",
+            "search_engines",
         ],
     ),
     (
@@ -120,6 +126,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "config",
             "events",
             "alerts",
+            "search_engines",
         ],
     ),
     // `render` for the words of a title: `probe` shows them as the outputs do.

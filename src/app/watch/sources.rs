@@ -9,6 +9,7 @@ use crate::{
         schedule::{FaultKind, FaultNote},
         stamp::Stamp,
     },
+    serve::sites::sitemap::OriginSitemap,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -106,7 +107,34 @@ impl FaultWatch {
         let is_low = watching.journal.is_open(&Cause::new(EventTopic::Disk, ""));
         findings.extend(disk.and_then(|(free, all)| low_disk(free, all, is_low, now)));
         findings.extend(watching.alerts.findings());
+        findings.extend(self.search_engines.findings(now));
+        findings.extend(self.origin_sitemaps());
         findings
+    }
+
+    /// Sites whose old servers have a sitemap of their own.
+    fn origin_sitemaps(&self) -> impl Iterator<Item = Finding> {
+        self.sitemap_roots.iter().filter_map(|root| {
+            let Some(OriginSitemap::Present(since, status)) = self.origin_sitemaps.of(root) else {
+                return None;
+            };
+            let title = format!("{root} has a sitemap of its own");
+            let text = format!(
+                "the old server answers {status} at /sitemap.xml, and its answer is passed on unchanged"
+            );
+            let cause = sitemap_cause(root);
+            let finding = Finding::new(cause, FaultOwner::Nobody, since, &title, &text);
+            let remedy = "nothing, or `sitemap = false` for the [[site]]";
+            Some(finding.remedy(remedy).notice())
+        })
+    }
+
+    /// The causes of sitemaps of old servers that were not asked since the start.
+    pub(super) fn unasked_sitemaps(&self) -> impl Iterator<Item = Cause> {
+        let roots = self.sitemap_roots.iter();
+        roots
+            .filter(|root| self.origin_sitemaps.of(root).is_none())
+            .map(|root| sitemap_cause(root))
     }
 
     /// Subscribers that take no pushes, by the host of their callbacks.
@@ -224,6 +252,10 @@ impl FaultWatch {
         let finding = Finding::new(cause, FaultOwner::Service, now, &title, &fault.to_string());
         Some(finding.remedy("`everfeed status` tells the next try; check the names, and that the authority reaches them"))
     }
+}
+
+fn sitemap_cause(root: &str) -> Cause {
+    Cause::new(EventTopic::SearchEngines, &format!("sitemap {root}"))
 }
 
 /// The finding of a certificate that ends soon, or has ended.

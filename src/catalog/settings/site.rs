@@ -55,6 +55,14 @@ pub struct SiteSettings {
     /// changed; all other calls are passed on.
     #[serde(default = "pings")]
     pub pings: bool,
+    /// True to tell search engines of new, changed and deleted posts of its public feeds by
+    /// `IndexNow`.
+    #[serde(default)]
+    pub indexnow: bool,
+    /// True to answer at `/sitemap.xml` with the posts of its public feeds, if the old server has
+    /// nothing there.
+    #[serde(default)]
+    pub sitemap: bool,
     /// Seconds until a connection to the origin stands at most.
     #[serde(default = "connect_secs")]
     pub connect_secs: u64,
@@ -120,6 +128,8 @@ impl SiteSettings {
             import: ImportSettings::default(),
             keep: KeepSettings::default(),
             pings: pings(),
+            indexnow: false,
+            sitemap: false,
             connect_secs: connect_secs(),
             head_secs: head_secs(),
             idle_secs: idle_secs(),

@@ -18,6 +18,7 @@ use crate::{
     feed::{
         archive::{ArchiveWalk, StagedPage},
         group::{GroupPost, GroupRecord},
+        index_now::IndexNow,
         item::ItemId,
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
@@ -40,8 +41,8 @@ use crate::{
             subscriptions::LAST_SUBSCRIPTION_KEY,
             tables::{
                 COUNTED, CREATED, DOCUMENTS, EVENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS,
-                FEEDS, FOUND_FEEDS, FeedKey, GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, ITEMS,
-                KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, PUSHED,
+                FEEDS, FOUND_FEEDS, FeedKey, GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, INDEX_NOW,
+                ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, PUSHED,
                 REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey,
                 StampValue, SubscriptionKey, TERMS, TOKENS, USERS, WALKS, WINDOWS, WITNESSES,
                 feed_key, feed_of, holding_key, id_key, item_id_of, stamp_key, stamp_of,
@@ -325,6 +326,7 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.values::<RegistryText, _>(REGISTRY, "entries of the registry");
     table.values::<Event, _>(EVENTS, "events");
     table.values::<PushedFeed, _>(PUSHED, "hubs of feeds");
+    table.values::<IndexNow, _>(INDEX_NOW, "rows of IndexNow");
     table.values::<GroupRecord, _>(GROUPS, "groups");
     table.values::<GroupPost, _>(GROUP_POSTS, "posts of groups");
     table.read(HOLDINGS, "items in groups", |_, value| {

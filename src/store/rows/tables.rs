@@ -121,11 +121,14 @@ pub(in crate::store) const REGISTRY: Table<str> = Table::new("registry");
 /// `PushedFeed`.
 pub(in crate::store) const PUSHED: Table<FeedKey> = Table::new("pushed");
 
+/// `IndexNow`, by the address of the front page of its site.
+pub(in crate::store) const INDEX_NOW: Table<str> = Table::new("index_now");
+
 /// `Event`, by its time.
 pub(in crate::store) const EVENTS: Table<StampValue> = Table::new("events");
 
 /// All tables.
-pub(in crate::store) const TABLES: [EngineTable; 34] = [
+pub(in crate::store) const TABLES: [EngineTable; 35] = [
     META.of_engine(),
     FEED_NAMES.of_engine(),
     FEEDS.of_engine(),
@@ -160,6 +163,7 @@ pub(in crate::store) const TABLES: [EngineTable; 34] = [
     REGISTRY.of_engine(),
     EVENTS.of_engine(),
     PUSHED.of_engine(),
+    INDEX_NOW.of_engine(),
 ];
 
 pub(in crate::store) fn feed_key(feed: FeedNo) -> FeedKey {

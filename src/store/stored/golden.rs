@@ -54,7 +54,7 @@ use crate::{
     store::{
         FoundFeeds, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
-        conformance::pushed_feeds::pushed_feed,
+        conformance::{index_now::index_now, pushed_feeds::pushed_feed},
         content_mark::ContentMark,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Directive, Intent, Lease,
@@ -1161,6 +1161,7 @@ fn samples() -> Vec<Sample> {
             },
         ),
         sample("full", pushed_feed()),
+        sample("full", index_now()),
         sample(
             "full",
             Event {

@@ -24,7 +24,7 @@ stored_newtypes! { ItemId KeyHash }
 
 stored_structs! {
     Item { id, iri, modified, created, revived, published_us, content, tombstone_count, digests, publisher_id }
-    PublisherId { text, is_permalink, source, witnesses }
+    PublisherId { text, is_permalink, source, witnesses, link }
     Witnesses { own_id, addresses, title, published, updated, texts, short_text }
     ItemDigests { raw, content, version }
 }

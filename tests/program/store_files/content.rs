@@ -614,12 +614,13 @@ fn new_user() -> NewUser {
     }
 }
 
-/// Leaves the digests of a tombstone out, which an older everfeed did not keep.
+/// Leaves the digests and the permalink of a tombstone out, which an older everfeed did not keep.
 fn leave_digests(item: &mut Arc<Item>) {
     if item.is_gone() && !item.content.is_forgotten() {
         let item = Arc::make_mut(item);
         let kept = item.publisher_id.take().map(|kept| PublisherId {
             witnesses: None,
+            link: None,
             ..kept
         });
         item.publisher_id = kept.filter(|kept| *kept != PublisherId::default());

@@ -19,6 +19,7 @@ use crate::{
             accounts::{token, user},
             archives,
             events::event,
+            index_now::index_now,
             pushed_feeds::pushed_feed,
             rig::{key, put},
         },
@@ -127,6 +128,7 @@ async fn fill(store: &dyn Store) {
         .keep_pushed_feed(no, Some(pushed_feed()))
         .await
         .unwrap();
+    store.keep_index_now(SITE, Some(index_now())).await.unwrap();
     store.save_polls(vec![], vec![pause()]).await.unwrap();
 }
 
@@ -174,6 +176,7 @@ async fn answers(store: &dyn Store) -> String {
     told.push(format!("{:?}", store.registry(None, 9).await.unwrap()));
     told.push(format!("{:?}", store.events(None, 9).await.unwrap()));
     told.push(format!("{:?}", store.pushed_feeds(None, 9).await.unwrap()));
+    told.push(format!("{:?}", store.index_now(SITE).await.unwrap()));
     assert_eq!(
         store.host_pauses(None, 9).await.unwrap(),
         [pause(), older_pause()]
@@ -294,6 +297,7 @@ async fn a_database_of_before_there_were_rows_answers_the_same() {
     for (feed, _) in store.pushed_feeds(None, 9).await.unwrap() {
         store.keep_pushed_feed(feed, None).await.unwrap();
     }
+    store.keep_index_now(SITE, None).await.unwrap();
     let (expected, subscribers) = (answers(&store).await, subscriptions(&store).await);
     let database = fresh_database();
     execute(&database, include_str!("../../postgres/tests/schema_4.sql"));
@@ -379,6 +383,7 @@ async fn starts(path: &Path) -> Result<Redb, StoreError> {
     store.registry(None, 99).await.unwrap();
     store.events(None, 99).await.unwrap();
     store.pushed_feeds(None, 99).await.unwrap();
+    store.index_now(SITE).await.unwrap();
     Ok(store)
 }
 

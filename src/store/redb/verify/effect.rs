@@ -13,7 +13,8 @@ use crate::store::{
     rows::{
         accounts, catalog,
         tables::{
-            EVENTS, FEEDS, HOSTS, ITEMS, POLLS, POSITIONS, PUSHED, REGISTRY, SUBSCRIPTIONS, WALKS,
+            EVENTS, FEEDS, HOSTS, INDEX_NOW, ITEMS, POLLS, POSITIONS, PUSHED, REGISTRY,
+            SUBSCRIPTIONS, WALKS,
         },
     },
 };
@@ -42,6 +43,7 @@ impl DamageEffect {
         let passed_over = [
             EVENTS.name(),
             HOSTS.name(),
+            INDEX_NOW.name(),
             POLLS.name(),
             POSITIONS.name(),
             PUSHED.name(),

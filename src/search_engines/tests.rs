@@ -1,0 +1,1 @@
+//! Sites and a stub of an engine.
