@@ -16,20 +16,25 @@ use crate::{
         index_now::{IndexNow, IndexNowFault},
         stamp::Stamp,
     },
-    layers::Client,
+    layers::{FetchError, Request},
     locks::lock,
     notify::Notify,
     secret::masked,
     setting::RefusedSetting,
     store::Store,
 };
-use http::HeaderValue;
+use bytes::Bytes;
+use http::{HeaderValue, Response};
 use serde::{Deserialize, Serialize};
 use std::{
     fmt,
     sync::{Arc, Mutex},
 };
+use tower::util::BoxCloneSyncService;
 use url::Url;
+
+/// Service for requests to an engine, and to the key files of sites.
+pub type EngineClient = BoxCloneSyncService<Request, Response<Bytes>, FetchError>;
 
 /// `[search_engines]`: the search engine that sites with `indexnow` tell of their posts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +95,7 @@ pub struct SearchEngineParts {
     /// Source of the time.
     pub clock: Arc<dyn Clock>,
     /// The way to the engine, and to the key files: guarded addresses, no redirects.
-    pub client: Client,
+    pub client: EngineClient,
     /// The name by which everfeed asks.
     pub user_agent: HeaderValue,
 }

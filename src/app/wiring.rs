@@ -423,7 +423,7 @@ impl Wiring {
             notify: self.notify.clone(),
             catalog: self.gate.catalog.clone(),
             clock: self.clock.clone(),
-            client: layers::callback(&ClientConfig::for_callbacks())?,
+            client: BoxCloneSyncService::new(layers::callback(&ClientConfig::for_callbacks())?),
             user_agent: self.user_agent()?,
         }))
     }

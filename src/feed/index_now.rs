@@ -2,9 +2,10 @@
 //! Pure: `now` is an argument; the requests are elsewhere.
 
 use super::{
+    cursor::Toc,
     item::{Item, ItemId},
     moment::Moment,
-    record::FeedNo,
+    record::{FeedNo, FeedRecord},
     site_page::page_of,
     stamp::Stamp,
 };
@@ -205,11 +206,19 @@ impl IndexNow {
     }
 
     // Decides: From where on are changes of a feed sent to search engines?
-    /// Takes up a feed that is new here, at its present end: what it has is history.
-    pub fn take_up(&mut self, feed: FeedNo, last_t: Stamp) {
-        if self.cursor(feed).is_none() {
-            self.cursors.push((feed, last_t));
+    /// Takes up a feed that is new here: behind its first document, if that came after the start of
+    /// use, else at its present end. What it has before is history.
+    pub fn take_up(&mut self, record: &FeedRecord) {
+        if self.cursor(record.no).is_some() {
+            return;
         }
+        let first_cursor = record.completeness.first_cursor.as_deref();
+        let first_t = first_cursor
+            .and_then(Toc::parse)
+            .and_then(|toc| toc.t.stamp());
+        let from = first_t.filter(|first_t| *first_t >= self.since);
+        self.cursors
+            .push((record.no, from.unwrap_or(record.last_t)));
     }
 
     /// The items whose pauses are over.

@@ -149,18 +149,17 @@ mod tests {
         let (mut locs, mut loc) = (Vec::new(), None::<String>);
         loop {
             match reader.read_event().unwrap() {
-                Event::Start(tag) if tag.name().as_ref() == b"loc" => loc = Some(String::new()),
-                Event::End(tag) if tag.name().as_ref() == b"loc" => locs.extend(loc.take()),
+                Event::Start(tag) if tag.name().as_ref() == "loc" => loc = Some(String::new()),
+                Event::End(tag) if tag.name().as_ref() == "loc" => locs.extend(loc.take()),
                 Event::Text(text) => {
-                    let text = std::str::from_utf8(&text).unwrap().to_owned();
                     loc.as_mut().into_iter().for_each(|loc| loc.push_str(&text));
                 }
                 Event::GeneralRef(name) => {
                     let sign = match &*name {
-                        b"amp" => '&',
-                        b"lt" => '<',
-                        b"gt" => '>',
-                        other => panic!("&{other:?}; is not of XML"),
+                        "amp" => '&',
+                        "lt" => '<',
+                        "gt" => '>',
+                        other => panic!("&{other}; is not of XML"),
                     };
                     loc.as_mut().into_iter().for_each(|loc| loc.push(sign));
                 }

@@ -14,6 +14,7 @@ use http::{
     header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT},
 };
 use std::time::{Duration, UNIX_EPOCH};
+use tower::ServiceExt as _;
 use url::Url;
 
 /// Characters of the words of an engine that are kept.
@@ -51,7 +52,7 @@ pub(super) async fn look_at_key(
     let Ok(request) = request else {
         return KeySeen::Maybe;
     };
-    match parts.client.send(request).await {
+    match parts.client.clone().oneshot(request).await {
         Ok(answer) if answer.status() != StatusCode::OK => {
             KeySeen::No(format!("its address answers {}", answer.status()))
         }
@@ -79,7 +80,7 @@ pub(super) async fn send(
             retry_after_secs: None,
         };
     };
-    match parts.client.send(request).await {
+    match parts.client.clone().oneshot(request).await {
         Ok(answer) => answer_of(&answer, key, parts.clock.now_us()),
         Err(error) => EngineAnswer::Later {
             why: error.to_string(),

@@ -167,12 +167,12 @@ impl SiteTask {
             .collect()
     }
 
-    /// Takes up feeds that are new here, at their present ends.
+    /// Takes up feeds that are new here.
     async fn take_up_feeds(&self, state: &mut SiteState) -> Result<(), StoreError> {
         for (feed, _) in self.feeds() {
             if state.row.cursor(feed).is_none() {
                 let record = self.shared.parts.store.feed(feed).await?;
-                state.row.take_up(feed, record.last_t);
+                state.row.take_up(&record);
                 state.is_unwritten = true;
             }
         }

@@ -26,5 +26,6 @@ mod probe;
 mod pushed;
 mod registry;
 mod reload;
+mod search_engines;
 mod store_file;
 mod storms;

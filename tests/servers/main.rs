@@ -1,6 +1,6 @@
 //! everfeed beside servers of Debian, which `tests/run` installs: web servers before it and its nodes, a
 //! certificate authority, dpkg with its package, servers of XMPP, subscribers that others wrote, Prometheus, the
-//! libraries that verify webhooks, and a mail server.
+//! libraries that verify webhooks, a parser of sitemaps, and a mail server.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -14,6 +14,7 @@ mod deploy;
 mod nodes;
 mod package;
 mod prometheus;
+mod sitemaps;
 mod webhooks;
 
 #[cfg(feature = "xmpp")]

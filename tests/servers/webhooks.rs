@@ -33,6 +33,20 @@ pub(crate) fn verifiers() -> PathBuf {
     folder
 }
 
+/// The folder of Python's packages into which `tests/run` installs this one.
+pub(crate) fn packages(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join(target.unwrap_or_else(|| "target".into()));
+    let folder = folder.join("verifiers/python");
+    assert!(
+        folder.join(name).exists(),
+        "{name} is not in {}: tests/run installs it",
+        folder.display()
+    );
+    folder
+}
+
 pub(crate) fn script(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/webhooks");
     folder.join(name)

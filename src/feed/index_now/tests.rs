@@ -66,9 +66,33 @@ fn deleted(no: u32, at_secs: u64) -> Item {
 
 fn begun() -> IndexNow {
     let mut state = IndexNow::begin(Secret::new("k"), START);
-    state.take_up(FEED, START);
-    state.take_up(OTHER, START);
+    for feed in [FEED, OTHER] {
+        state.take_up(&record(feed, START, START));
+    }
     state
+}
+
+/// A feed whose newest item was this when serving began, and is that now.
+fn record(feed: FeedNo, first_t: Stamp, last_t: Stamp) -> FeedRecord {
+    let mut record = FeedRecord::new(feed, "blog", "blog");
+    record.last_t = last_t;
+    record.completeness.first_cursor = record.cursor(first_t, id(0));
+    record
+}
+
+#[test]
+fn a_feed_that_was_there_begins_at_its_end_and_a_new_one_behind_its_first_document_r_4() {
+    let check = |first_secs: u64, expect_secs: u64| {
+        let mut state = IndexNow::begin(Secret::new("k"), START.plus_secs(100));
+        let [first_t, last_t] = [first_secs, 500].map(|secs| START.plus_secs(secs));
+        state.take_up(&record(FEED, first_t, last_t));
+        assert_eq!(state.cursor(FEED), Some(START.plus_secs(expect_secs)));
+        state.take_up(&record(FEED, first_t, last_t.plus_secs(1)));
+        assert_eq!(state.cursor(FEED), Some(START.plus_secs(expect_secs)));
+    };
+    check(99, 500);
+    check(100, 100);
+    check(300, 300);
 }
 
 /// A batch of the items of a feed behind its cursor, and of those whose pauses are over.

@@ -14,7 +14,8 @@ use crate::{
     },
     store::{
         AccountStore as _, Commit, EventStore as _, FoundFeeds, GROUP_BATCH_ITEMS, HostPause,
-        PushedFeeds as _, RegistryChange, RegistryStore as _, Store, Walks as _, WantedGroup,
+        IndexNowStore as _, PushedFeeds as _, RegistryChange, RegistryStore as _, Store,
+        Walks as _, WantedGroup,
         conformance::{
             accounts::{token, user},
             archives,
