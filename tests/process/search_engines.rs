@@ -58,7 +58,7 @@ impl Blog {
                 feed,
                 "<entry><id>tag:t,2026:{no}</id><title>Post {no}</title><link href='{}'/>\
                  {updated}<content>Words of {no}</content></entry>",
-                url.replace('&', "&amp;")
+                url.replace('&', "&amp;").replace('\'', "&apos;")
             )
             .unwrap();
         }
@@ -171,7 +171,7 @@ async fn an_engine_learns_of_each_change_once_and_a_blog_without_a_sitemap_gets_
     ]);
     poll();
     let set = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-    let mut expect: Vec<BTreeSet<String>> = vec![set(&["posts/2?a=b&c='d'"])];
+    let mut expect: Vec<BTreeSet<String>> = vec![set(&["posts/2?a=b&c=%27d%27"])];
     let are_sent = async |expect: &[BTreeSet<String>]| {
         let what = format!("these are sent: {expect:?}");
         place
@@ -202,7 +202,7 @@ async fn an_engine_learns_of_each_change_once_and_a_blog_without_a_sitemap_gets_
     expect.push(set(&["posts/1"]));
     are_sent(&expect).await;
     let text = place.ask("/sitemap.xml").await.unwrap().text();
-    let third = format!("<url><loc>{root}posts/2?a=b&amp;c='d'</loc></url>");
+    let third = format!("<url><loc>{root}posts/2?a=b&amp;c=%27d%27</loc></url>");
     assert!(text.contains(&first) && text.contains(&third), "{text}");
     assert!(!text.contains("posts/1<") && !text.contains("xxx") && !text.contains("elsewhere"));
 
