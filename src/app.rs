@@ -8,7 +8,7 @@ use crate::{
     clock::{self, Clock},
     config::{Config, ConfigSource, Registered},
     edge::listen,
-    feed::record::FeedNo,
+    feed::{record::FeedNo, stamp::Stamp},
     readers::Readers,
     render::Site,
     serve::{
@@ -89,6 +89,9 @@ mod site_feeds;
 pub mod source_list;
 
 pub mod subscribers;
+
+pub mod reader_list;
+
 mod supervisor;
 
 mod forget_item;
@@ -359,6 +362,10 @@ impl Starting {
         catalog.publish(registered.with_beside_worker(beside));
         accounts::tell_unknown_readers(&wiring.gate);
         let stop = tasks.serving_ends();
+        let (readership, clock) = (wiring.readership.clone(), wiring.clock.clone());
+        let ends = stop.clone();
+        let now = move || Stamp::from_micros(clock.now_us());
+        tasks.follow(async move { readership.run(now, ends).await });
         let context = wiring.serve_context(self.readers.clone(), self.in_force, stop.clone());
         let (address, operator) = (self.listening.address(), self.listening.operator);
         let workplace = Workplace::default();

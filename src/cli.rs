@@ -45,6 +45,7 @@ mod page;
 mod ping;
 mod poll;
 pub mod probe;
+mod readers;
 mod reload;
 pub mod replay;
 mod status;
@@ -131,6 +132,9 @@ enum Command {
         #[command(subcommand)]
         command: subscribers::SubscribersCommand,
     },
+    /// Print who reads each feed of the running everfeed: reader software, the readers that it
+    /// claims, its requests, and software that misbehaves.
+    Readers(readers::ReadersOptions),
     /// Copy the whole store into a file. everfeed may be running.
     Backup(backup::BackupOptions),
     /// Put a backup in the place of the store. Stop everfeed first. The former store is kept under
@@ -345,6 +349,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         }
         Command::Feeds { command } => block_on(feeds::run(&command, &load(command.with())?)),
         Command::Subscribers { command } => block_on(subscribers::run(&command)),
+        Command::Readers(options) => block_on(readers::run(&options)),
         Command::Backup(options) => block_on(backup::run(&options, &load(&options.with)?)),
         Command::Restore(options) => block_on(backup::run_restore(&options, &load(&options.with)?)),
         Command::Store { command } => {

@@ -31,6 +31,7 @@ pub mod acme;
 pub mod catalog;
 pub mod edge;
 pub mod readers;
+pub mod readership;
 
 pub mod alerts;
 pub mod hub;

@@ -33,6 +33,7 @@ pub mod html;
 
 pub mod overview;
 
+pub mod reader_page;
 pub mod sitemap;
 
 mod web_page;

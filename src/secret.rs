@@ -78,6 +78,33 @@ impl AdminToken {
     }
 }
 
+/// `site.readers_secret`: the end of the address at which the owner of a site sees its readers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AddressSecret(Secret);
+
+/// Characters of such a secret at least, which nobody guesses, and at most.
+const ADDRESS_SECRET_CHARS: std::ops::RangeInclusive<usize> = 20..=128;
+
+impl AddressSecret {
+    /// True for one that stands in a path as it is, and is not soon guessed.
+    pub fn is_good(&self) -> bool {
+        let secret = self.0.reveal();
+        ADDRESS_SECRET_CHARS.contains(&secret.len()) && secret.bytes().all(is_plain_in_path)
+    }
+
+    /// True when these bytes are the secret. Digests are compared, so that the time tells nothing of
+    /// it.
+    pub fn is(&self, given: &[u8]) -> bool {
+        Sha256::digest(given) == Sha256::digest(self.0.reveal())
+    }
+}
+
+/// True for a byte that has one spelling in a path.
+fn is_plain_in_path(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+}
+
 /// `xmpp.secret`: the secret that a server of XMPP shares with us.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -218,6 +245,7 @@ pub fn without_token(url: &str) -> String {
         let is_token = match std::mem::replace(&mut before, step) {
             "s" => true,
             "in" => is_callback_token(step),
+            "readers" => is_address_secret(step),
             _ => false,
         };
         if is_token { "***" } else { step }
@@ -228,6 +256,12 @@ pub fn without_token(url: &str) -> String {
     } else {
         url.to_owned()
     }
+}
+
+/// True for a step of a path that may be the secret of an address.
+fn is_address_secret(step: &str) -> bool {
+    let secret = step.as_bytes().get(..*ADDRESS_SECRET_CHARS.start());
+    secret.is_some_and(|secret| secret.iter().copied().all(is_plain_in_path))
 }
 
 /// Hexadecimal digits of the token of a callback.

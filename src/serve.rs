@@ -27,6 +27,8 @@ pub mod push_inlet;
 
 pub mod sites;
 
+pub mod reader_sheets;
+
 pub mod admin;
 
 #[cfg(test)]

@@ -164,6 +164,7 @@ impl House {
             own_calls: OwnMark::default(),
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
+            readership: Arc::default(),
             takes_cloud: false,
             waiters: waiters.clone(),
             stop: stop.clone(),

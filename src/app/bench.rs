@@ -61,6 +61,7 @@ impl Bench {
             xmpp: xmpp.clone(),
             subscriber: subscriber.clone(),
             waiters: self.context.waiters.clone(),
+            readership: wiring.readership.clone(),
             reloader: self.reloader.clone(),
             accounts: wiring.account_desk(),
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
@@ -98,6 +99,7 @@ impl Bench {
         if let Some(keeper) = keeper {
             tasks.run(|stop| keeper.run(stop));
         }
+        let pushing = xmpp.clone();
         if let Some(xmpp) = xmpp {
             tasks.run(|stop| xmpp.run(stop));
         }
@@ -115,6 +117,7 @@ impl Bench {
             poller,
             hub: hub.clone(),
             subscriber,
+            xmpp: pushing,
             tasks,
         });
         // A reload since the hub was made found none here.

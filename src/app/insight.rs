@@ -7,7 +7,7 @@ use super::{
     explain::{self, Explainer, Explanation, under_way, words},
     feed_sort::{ItemCounts, sorted_page},
     forget_item::{forget_item, forgotten, remembered},
-    gauges, overview,
+    gauges, overview, reader_list,
     registry::{self, RegistryAnswer, RegistryCommand},
     registry_desk::{ChangePlace, RegistryDesk},
     relay::Relay,
@@ -21,6 +21,7 @@ use super::{
         XmppStatus,
     },
     subscribers::SubscriberDesk,
+    workplace::active_subscribers,
 };
 use crate::{
     acme::CertificateWatch,
@@ -36,6 +37,7 @@ use crate::{
     hub::{FailingSubscriber, Hub},
     ingest::{PollWait, Poller, Urgency, WaitCause},
     notify::Notify,
+    readership::{ReaderList, Readership},
     secret::{public_text, public_url},
     serve::{
         admin::{EventForm, EventRange, Insight, OperatorAnswer, OwnInsight, SubscriberCommand},
@@ -64,6 +66,7 @@ pub(super) struct Overview {
     pub(super) xmpp: Option<Arc<Component>>,
     pub(super) subscriber: Option<Subscriber>,
     pub(super) waiters: Waiters,
+    pub(super) readership: Arc<Readership>,
     pub(super) reloader: Arc<Reloader>,
     pub(super) accounts: AccountDesk,
     /// The certificate that everfeed gets itself.
@@ -82,10 +85,17 @@ pub(super) struct Following {
     pub(super) relay: Relay,
     pub(super) reloader: Arc<Reloader>,
     pub(super) waiters: Waiters,
+    pub(super) readership: Arc<Readership>,
     pub(super) started_at: String,
 }
 
 impl Following {
+    /// Who reads the feeds of a range, as far as this process answers them.
+    fn reader_list(&self, range: &FeedRange) -> ReaderList {
+        let catalog = self.catalog.snapshot();
+        reader_list::list(&self.readership, &catalog, range, None, explain::now())
+    }
+
     /// The state of this process alone.
     async fn own_status(&self) -> Status {
         let catalog = self.catalog.snapshot();
@@ -102,6 +112,18 @@ impl Following {
         }
     }
 
+    /// Feeds with the readers of this process in the place of those of another.
+    fn with_own_readers(&self, feeds: Vec<FeedStatus>) -> Vec<FeedStatus> {
+        let catalog = self.catalog.snapshot();
+        let own = |feed: FeedStatus| {
+            let known = catalog.feed(&feed.name);
+            let readers = known
+                .and_then(|known| reader_list::status(&self.readership, known.no, explain::now()));
+            FeedStatus { readers, ..feed }
+        };
+        feeds.into_iter().map(own).collect()
+    }
+
     /// The state of the process that works, with what is of this one; where that one does not
     /// answer, what this one knows, and the reason.
     async fn status_of_both(&self, range: &FeedRange) -> Status {
@@ -114,6 +136,7 @@ impl Following {
                 config: own.config,
                 store: own.store,
                 nodes: own.nodes,
+                feeds: self.with_own_readers(of_worker.feeds),
                 ..of_worker
             },
             Err(why) => {
@@ -128,6 +151,7 @@ impl Following {
                     served: self.notify.head(feed.no).is_some_and(|head| head.ready),
                     history: UNREAD.to_owned(),
                     waiters: self.waiters.held_of(feed.no),
+                    readers: reader_list::status(&self.readership, feed.no, explain::now()),
                     ..FeedStatus::default()
                 };
                 Status {
@@ -328,6 +352,19 @@ fn in_words(error: StoreError) -> String {
 }
 
 impl Overview {
+    /// Who reads the feeds of a range.
+    fn reader_list(&self, range: &FeedRange) -> ReaderList {
+        let catalog = self.explainer.catalog.snapshot();
+        let pushed = active_subscribers(&self.hub, self.xmpp.as_ref());
+        reader_list::list(
+            &self.readership,
+            &catalog,
+            range,
+            Some(&pushed),
+            explain::now(),
+        )
+    }
+
     /// The push of the news of a feed.
     fn push_status(&self, feed: FeedNo) -> Option<PushStatus> {
         let standing = self.subscriber.as_ref()?.standing(feed)?;
@@ -373,6 +410,7 @@ impl Overview {
             history: UNREAD.to_owned(),
             subscribers,
             waiters: self.waiters.held_of(feed.no),
+            readers: reader_list::status(&self.readership, feed.no, explain::now()),
             remark: poll.document.remark.clone(),
             ..FeedStatus::default()
         }
@@ -608,17 +646,35 @@ async fn check(reloader: &Reloader) -> OperatorAnswer {
 
 /// The page of the operator about a range of feeds, or about the one that it names; `None` where
 /// there is none of that name.
-fn overview_page(status: &Status, failing: &Status, range: &FeedRange) -> Option<Vec<u8>> {
+fn overview_page(
+    status: &Status,
+    failing: &Status,
+    range: &FeedRange,
+    readers: &ReaderList,
+) -> Option<Vec<u8>> {
     match &range.name {
         Some(name) => {
             let feed = status.feeds.iter().find(|feed| feed.name == *name)?;
-            Some(overview::feed_page(feed, Utc::now()))
+            let readers = readers.feeds.iter().find(|it| it.feed == *name);
+            Some(overview::feed_page(feed, readers, Utc::now()))
         }
         None => Some(overview::page(status, failing, range, Utc::now())),
     }
 }
 
+/// The range of the one feed whose page is asked for; of none where it is the page of all.
+fn one_feed(range: &FeedRange) -> FeedRange {
+    FeedRange {
+        name: Some(range.name.clone().unwrap_or_default()),
+        ..FeedRange::default()
+    }
+}
+
 impl OwnInsight for Overview {
+    fn readers(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { json(&self.reader_list(&range)) })
+    }
+
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move { json(&self.gather(range).await.map_err(in_words)?) })
     }
@@ -627,7 +683,9 @@ impl OwnInsight for Overview {
         Box::pin(async move {
             let status = self.gather(range.clone()).await.map_err(in_words)?;
             let failing = self.gather(overview::failing_range()).await;
-            Ok(overview_page(&status, &failing.map_err(in_words)?, &range))
+            let readers = self.reader_list(&one_feed(&range));
+            let failing = failing.map_err(in_words)?;
+            Ok(overview_page(&status, &failing, &range, &readers))
         })
     }
 
@@ -658,6 +716,10 @@ impl OwnInsight for Overview {
 }
 
 impl OwnInsight for Following {
+    fn readers(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { json(&self.reader_list(&range)) })
+    }
+
     fn live(&self) -> Result<(), String> {
         live(&*self.store)
     }
@@ -674,7 +736,8 @@ impl OwnInsight for Following {
         Box::pin(async move {
             let status = self.status_of_both(&range).await;
             let failing = self.status_of_both(&overview::failing_range()).await;
-            Ok(overview_page(&status, &failing, &range))
+            let readers = self.reader_list(&one_feed(&range));
+            Ok(overview_page(&status, &failing, &range, &readers))
         })
     }
 

@@ -261,6 +261,7 @@ impl Shifts {
             relay: to_worker,
             reloader: bench.reloader.clone(),
             waiters: bench.context.waiters.clone(),
+            readership: wiring.readership.clone(),
             started_at: bench.started_at.clone(),
         };
         self.admin.follow(

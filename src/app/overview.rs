@@ -6,8 +6,12 @@ use super::{
     told::{Told, fault, when},
 };
 use crate::{
+    readership::ReaderFigures,
     render::overview::{self, FeedSheet, OrderLink, OverviewFeed},
-    serve::feeds::list_range::{FeedRange, FeedSort, FeedSortKey},
+    serve::{
+        feeds::list_range::{FeedRange, FeedSort, FeedSortKey},
+        reader_sheets::reader_sheet,
+    },
 };
 use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, HashSet};
@@ -61,7 +65,11 @@ pub(super) fn page(
 }
 
 /// The page about one feed.
-pub(super) fn feed_page(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<u8> {
+pub(super) fn feed_page(
+    feed: &FeedStatus,
+    readers: Option<&ReaderFigures>,
+    now: DateTime<Utc>,
+) -> Vec<u8> {
     let status = Status {
         feeds: vec![feed.clone()],
         ..Status::default()
@@ -122,6 +130,7 @@ pub(super) fn feed_page(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<u8> {
         fault: fault.unwrap_or_default(),
         facts,
         notes: notes.iter().map(line).collect(),
+        readers: readers.map(reader_sheet),
     })
 }
 
@@ -280,7 +289,7 @@ mod tests {
             ours.contains("the disk is full") && !ours.contains("no route"),
             "{ours}"
         );
-        let page = String::from_utf8(feed_page(&status.feeds[0], now)).unwrap();
+        let page = String::from_utf8(feed_page(&status.feeds[0], None, now)).unwrap();
         assert!(
             page.contains("it answered 500") && page.contains("http://x/a"),
             "{page}"

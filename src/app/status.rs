@@ -226,6 +226,25 @@ pub struct FeedStatus {
     /// Requests that wait for a change now: long polls and streams of events. Subscriptions are
     /// counted apart.
     pub waiters: usize,
+    /// Its readers, as far as this process has answered them; `None` if nobody asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readers: Option<ReadersStatus>,
+}
+
+/// The readers of a feed; requests are those of the last day.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReadersStatus {
+    /// Readers that their software claims.
+    pub claimed: u64,
+    /// Kinds of software.
+    pub software: usize,
+    /// Requests.
+    pub requests: u64,
+    /// Those with a validator or a position.
+    pub conditional: u64,
+    /// Kinds of software that misbehave.
+    pub misbehaving: usize,
 }
 
 /// The push of the news of a feed by a hub (WebSub) or a cloud (rssCloud) of its publisher.

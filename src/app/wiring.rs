@@ -42,6 +42,7 @@ use crate::{
     notify::Notify,
     proxy::{Proxy, ProxyPeer},
     readers::Readers,
+    readership::Readership,
     render::Site,
     search_engines::{SearchEngineParts, SearchEngines, ToldSite},
     serve::{
@@ -53,7 +54,7 @@ use crate::{
         own_addresses::Listeners,
         own_mounts::{PushInletParts, WayToOrigins, answers_itself, own_mounts},
         routing::mount::Mount,
-        sites::{fresh_looks::FreshLooks, sitemap::OriginSitemaps},
+        sites::{fresh_looks::FreshLooks, readers_page::PushCounts, sitemap::OriginSitemaps},
     },
     store::{SealKey, Store},
     subscriber::{self, Subscriber},
@@ -105,6 +106,8 @@ pub(super) struct Wiring {
     pub(super) site_faults: SiteFaults,
     /// What is known of the sitemaps of origins.
     pub(super) origin_sitemaps: OriginSitemaps,
+    /// Who reads the feeds of this process.
+    pub(super) readership: Arc<Readership>,
     /// What happens to windows, on its way to the journal.
     pub(super) happenings: Happenings,
     /// The settings that a reload changes.
@@ -127,6 +130,7 @@ impl Wiring {
         let accounts = accounts::stored(&*store).await?;
         let auth = Arc::new(Authenticator::new(accounts, clock.clone(), metrics.clone()));
         let gate = ReadGate { catalog, auth };
+        let now = Stamp::from_micros(clock.now_us());
         Ok(Self {
             live: LiveSettings::of(&config),
             config,
@@ -141,6 +145,7 @@ impl Wiring {
             nets: KnownNets::default(),
             site_faults: SiteFaults::default(),
             origin_sitemaps: OriginSitemaps::default(),
+            readership: Arc::new(Readership::new(now)),
             happenings: Happenings::default(),
         })
     }
@@ -497,6 +502,7 @@ impl Wiring {
         stop: CancellationToken,
     ) -> Arc<ServeContext> {
         Arc::new(ServeContext {
+            readership: self.readership.clone(),
             first_seen: FirstSeen::default(),
             readers,
             store: self.store.clone(),
@@ -530,6 +536,8 @@ impl Wiring {
             notify: self.notify.clone(),
             asked: Mutex::default(),
         });
+        let working = workplace.clone();
+        let subscribers: PushCounts = Arc::new(move || Some(working.work()?.push_subscribers()));
         let origin = self.way_to_origins(&context.sites, stop)?;
         let directory = self.identity.clone().map(|identity| {
             key_directory(identity, &self.config.server.public_url, self.clock.clone())
@@ -542,6 +550,7 @@ impl Wiring {
                 origin,
                 looks,
                 sitemaps: self.origin_sitemaps.clone(),
+                subscribers,
             }),
         );
         Ok(directory.into_iter().chain(ours).collect())

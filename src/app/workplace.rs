@@ -2,12 +2,15 @@
 //! others has it now and then, any other one has it from its start to its end. Not how it begins.
 
 use crate::{
+    feed::record::FeedNo,
     hub::Hub,
     ingest::Poller,
     locks::{read, write},
     subscriber::Subscriber,
+    xmpp::Component,
 };
 use std::{
+    collections::HashMap,
     sync::{Arc, RwLock},
     time::Duration,
 };
@@ -24,7 +27,30 @@ pub(super) struct Work {
     pub(super) hub: Arc<Hub>,
     /// Whoever subscribes at hubs of others; `None` where nobody does.
     pub(super) subscriber: Option<Subscriber>,
+    /// The component of a server of XMPP; `None` where there is none.
+    pub(super) xmpp: Option<Arc<Component>>,
     pub(super) tasks: WorkTasks,
+}
+
+impl Work {
+    /// Active push subscriptions of each feed that has any.
+    pub(super) fn push_subscribers(&self) -> HashMap<FeedNo, usize> {
+        active_subscribers(&self.hub, self.xmpp.as_ref())
+    }
+}
+
+/// Active push subscriptions of each feed that has any, over HTTP and XMPP.
+pub(super) fn active_subscribers(
+    hub: &Hub,
+    xmpp: Option<&Arc<Component>>,
+) -> HashMap<FeedNo, usize> {
+    let counts = hub.counts().into_iter();
+    let mut active: HashMap<FeedNo, usize> =
+        counts.map(|(feed, counts)| (feed, counts.active)).collect();
+    for (feed, count) in xmpp.map(|xmpp| xmpp.counts()).unwrap_or_default() {
+        *active.entry(feed).or_default() += count;
+    }
+    active
 }
 
 /// The tasks of work, which run until they are told to stop.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::app::{
     moments::relative,
-    status::{FeedStatus, Status},
+    status::{FeedStatus, ReadersStatus, Status},
     told::{Told, when},
 };
 use crate::cli::output::{out, outln};
@@ -128,6 +128,8 @@ async fn pages_from(path: &str, file: &Path, running: &Running) -> anyhow::Resul
 /// The status, made ready for printing.
 struct Sheet {
     head: String,
+    /// The readers of all feeds; `None` if nobody asked for any.
+    readers: Option<String>,
     rows: Vec<Vec<String>>,
     /// Everything that is broken, in a sentence each.
     broken: Vec<String>,
@@ -156,12 +158,14 @@ impl Sheet {
             ),
             None => head,
         };
+        let readers = readers(&feeds);
         let told = Told::of(pages, now);
         let line = |line: &str| relative(&tame(line), now);
         let broken = told.broken.iter().map(|it| line(&it.text)).collect();
         let notes = told.notes.iter().map(|it| line(it)).collect();
         Self {
             head,
+            readers,
             rows: feeds.iter().map(|feed| row(feed, now)).collect(),
             broken,
             notes,
@@ -179,7 +183,9 @@ impl Sheet {
             Column::number("subscribers"),
             Column::number("waiting"),
         ];
-        let mut lines = vec![self.head.clone(), String::new()];
+        let mut lines = vec![self.head.clone()];
+        lines.extend(self.readers.clone());
+        lines.push(String::new());
         lines.extend(table(&columns, &self.rows, width));
         for (title, told) in [("broken", &self.broken), ("notes", &self.notes)] {
             if told.is_empty() {
@@ -196,6 +202,29 @@ impl Sheet {
         }
         lines
     }
+}
+
+/// The readers of feeds in a line; `None` if nobody asked for any.
+fn readers(feeds: &[&FeedStatus]) -> Option<String> {
+    let mut sum = ReadersStatus::default();
+    for readers in feeds.iter().filter_map(|feed| feed.readers) {
+        sum.claimed += readers.claimed;
+        sum.requests += readers.requests;
+        sum.conditional += readers.conditional;
+        sum.misbehaving += readers.misbehaving;
+    }
+    let percent = (sum.conditional * 100).checked_div(sum.requests)?;
+    let (claimed, requests) = (sum.claimed, sum.requests);
+    let mut line = format!(
+        "readers claimed: {claimed}; requests of the last day: {requests}, conditional: {percent} %"
+    );
+    if sum.misbehaving > 0 {
+        line += &format!(
+            "; misbehaving software: {} (everfeed readers)",
+            sum.misbehaving
+        );
+    }
+    Some(line)
 }
 
 fn row(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
@@ -281,6 +310,19 @@ mod tests {
                 .any(|line| line.starts_with("b ") && line.contains("good")),
             "{lines}"
         );
+    }
+
+    #[test]
+    fn readers_of_all_feeds_are_one_line_if_anybody_asked() {
+        let feed = |readers: Value| json!({ "name": "a", "served": true, "readers": readers });
+        let none = sheet(&[json!({ "version": "1", "feeds": [feed(Value::Null)] })]);
+        assert_eq!(none.readers, None);
+        let readers = |claimed, conditional, misbehaving| json!({ "claimed": claimed, "requests": 20, "conditional": conditional, "misbehaving": misbehaving });
+        let first =
+            json!({ "version": "1", "feeds": [feed(readers(120, 20, 0)), feed(Value::Null)] });
+        let sheet = sheet(&[first, json!({ "feeds": [feed(readers(3, 10, 1))] })]);
+        let line = "readers claimed: 123; requests of the last day: 40, conditional: 75 %; misbehaving software: 1 (everfeed readers)";
+        assert_eq!(sheet.lines(200)[1], line);
     }
 
     #[test]

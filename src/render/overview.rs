@@ -2,6 +2,7 @@
 //! alone: no script, nothing loaded from elsewhere, every text escaped.
 
 use super::{
+    reader_page::{self, ReaderSheet},
     web_page::{QUIET, TITLE, anchor, begin, begin_main, code, finish},
     xml::Xml,
 };
@@ -82,6 +83,8 @@ pub struct FeedSheet {
     pub facts: Vec<(&'static str, String)>,
     /// Whatever else the operator should know.
     pub notes: Vec<String>,
+    /// Its readers; `None` if nobody asked for it.
+    pub readers: Option<ReaderSheet>,
 }
 
 /// A name as one step of a path.
@@ -138,7 +141,7 @@ pub fn overview(told: &Overview) -> Vec<u8> {
 /// The page of one feed.
 pub fn feed(sheet: &FeedSheet) -> Vec<u8> {
     let mut page = begin("en", &sheet.name);
-    begin_main(&mut page, None);
+    begin_main(&mut page, sheet.readers.as_ref().map(|_| "wide"));
     page.holding("nav", &[], |out| anchor(out, PATH, "Overview"));
     page.leaf("h1", &[], &sheet.name);
     if !sheet.fault.is_empty() {
@@ -153,6 +156,10 @@ pub fn feed(sheet: &FeedSheet) -> Vec<u8> {
     if !sheet.notes.is_empty() {
         page.leaf("h2", &[], "Notes");
         list(&mut page, &sheet.notes);
+    }
+    if let Some(readers) = &sheet.readers {
+        page.leaf("h2", &[], "Readers");
+        reader_page::section(&mut page, readers);
     }
     page.leaf("h2", &[], "More");
     page.holding("p", &[], |out| {
@@ -358,6 +365,7 @@ mod tests {
             fault: EVIL.to_owned(),
             facts: vec![("Polled at", EVIL.to_owned())],
             notes: Vec::new(),
+            readers: None,
         };
         let page = shown(feed(&sheet));
         for part in [

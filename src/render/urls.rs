@@ -131,6 +131,9 @@ const EVENTS: &str = "events";
 /// The path of registrations of rssCloud, by the name that it has everywhere.
 const CLOUD: &str = "pleaseNotify";
 
+/// The step of our paths before the secret of the page about the readers of a site.
+const READERS: &str = "readers";
+
 /// The step of our paths before the token of a callback.
 const CALLBACKS: &str = "in";
 /// Hexadecimal digits of the token of a callback.
@@ -527,6 +530,16 @@ impl Site {
     /// names: a path that others would take for the same counts, too.
     pub fn is_below_secret(&self, path: &str) -> bool {
         self.is_below(path, |own| matches!(own, [SECRET, _, ..]))
+    }
+
+    /// The secret in the path of a request for the page about the readers of a site, which nobody
+    /// spells in another way.
+    pub fn readers_secret<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let mut rest = path;
+        for step in self.prefix.iter().map(String::as_str).chain([READERS]) {
+            rest = rest.strip_prefix('/')?.strip_prefix(step)?;
+        }
+        rest.strip_prefix('/').filter(|secret| !secret.is_empty())
     }
 
     // Decides: Which paths of a site are ours, whatever they name?

@@ -53,6 +53,8 @@ pub trait OwnInsight: Send + Sync + 'static {
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
     /// The state of the application, with these feeds of it, as JSON.
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>>;
+    /// Who reads these feeds, as JSON, as far as this process answers them.
+    fn readers(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>>;
     /// The page for people about the application with these feeds, or about the one feed that the range
     /// names; `None` for a feed that is not configured.
     fn page(&self, range: FeedRange) -> BoxFuture<'_, Result<Option<Vec<u8>>, String>>;
@@ -268,8 +270,8 @@ enum Desk {
 }
 
 /// Paths that each process answers itself.
-const OWN_PATHS: [&str; 6] = [
-    "/live", "/ready", "/status", "/metrics", "/reload", "/check",
+const OWN_PATHS: [&str; 7] = [
+    "/live", "/ready", "/status", "/readers", "/metrics", "/reload", "/check",
 ];
 
 /// The service behind the operator's listener.
@@ -323,6 +325,10 @@ impl Admin {
         match (method.as_str(), path) {
             ("GET" | "HEAD", "/status") => match FeedRange::of_operator(query) {
                 Ok(range) => json(insight.status(range).await),
+                Err(why) => bad_request(why),
+            },
+            ("GET" | "HEAD", "/readers") => match FeedRange::of_operator(query) {
+                Ok(range) => json(insight.readers(range).await),
                 Err(why) => bad_request(why),
             },
             ("GET" | "HEAD", "/live") => done(insight.live().map(|()| "live".into())),
@@ -430,7 +436,7 @@ impl Admin {
 }
 
 /// The answer at a path that is not there.
-const WANTED: &str = "here are /overview, /live, /ready, /status, /metrics, /check, /events.atom, /events.json, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n";
+const WANTED: &str = "here are /overview, /live, /ready, /status, /readers, /metrics, /check, /events.atom, /events.json, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now, /accept/FEED and /forget/FEED, /users, /tokens, /subscribers and /feeds\n";
 /// The methods of paths without the name of a feed.
 const METHODS_OF_STATE: &str = "GET, and POST at /clock/accept, /backup and /reload\n";
 /// The path before the name of a feed that is explained.

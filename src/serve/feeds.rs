@@ -3,6 +3,7 @@
 
 pub(super) mod admission;
 pub mod context;
+mod noted_request;
 
 pub(super) mod delta;
 pub(super) mod pull;

@@ -3,7 +3,7 @@
 
 use super::{
     answers::{accept, refusal::Refusal},
-    feeds::{context::ServeContext, discovery, event_stream, pull},
+    feeds::{admission::AdmittedRequest, context::ServeContext, discovery, event_stream, pull},
     hub_forms::{HubForms, HubService},
     push_inlet::{NoInlet, PushCallbacks, PushInlet},
     routing::mount::{Handler, Mount},
@@ -12,6 +12,7 @@ use super::{
         index_key::{IndexKey, could_be_key},
         legacy,
         pings::{Pings, could_be_ping},
+        readers_page::{self, PushCounts},
         site_pages::site_pages,
         sitemap::{OriginSitemaps, Sitemaps, could_be_sitemap},
     },
@@ -39,6 +40,8 @@ pub struct WayToOrigins {
     pub looks: Arc<dyn FreshLooks>,
     /// What is known of the sitemaps of the origins.
     pub sitemaps: OriginSitemaps,
+    /// Push subscriptions of their feeds.
+    pub subscribers: PushCounts,
 }
 
 /// The callbacks at which hubs of others tell of feeds.
@@ -118,8 +121,10 @@ pub fn own_mounts(
         origin,
         looks,
         sitemaps,
+        subscribers,
     }) = origins
     {
+        mounts.extend(readers_page::mount(&context, subscribers));
         let origin = site_pages(context.clone(), origin);
         mounts.push(Mount::bare(is_ping, pings(Some(origin.clone()))));
         let is_there = {
@@ -288,37 +293,45 @@ impl Handler for FeedPages {
             return Err(Refusal::method(Self::METHODS));
         }
         let asked = &context.admit(request, &endpoint).await?;
-        let refresh_secs = match endpoint {
-            Endpoint::List | Endpoint::Negotiated(_) => refresh_secs(asked.query())?,
-            _ => None,
-        };
-        let response = match endpoint {
-            Endpoint::List => discovery::list(asked).await,
-            Endpoint::Outline => discovery::outline(asked).await,
-            Endpoint::OutlineOf(name) => discovery::outline_of(asked, &name).await,
-            Endpoint::OpenApi => Ok(discovery::openapi(asked).await),
-            Endpoint::About(name) => discovery::about(asked, &name).await,
-            Endpoint::Events(name) => event_stream::open(asked, &name, false).await,
-            Endpoint::Negotiated(name) if accept::wants_events(request) => {
-                event_stream::open(asked, &name, true).await
-            }
-            Endpoint::Negotiated(name) => pull::smart(asked, &name, None).await,
-            Endpoint::Page(name, form) if form.is_classic() => {
-                pull::classic(asked, &name, form).await
-            }
-            Endpoint::Archive(name, form, place) => pull::archive(asked, &name, form, place).await,
-            Endpoint::Page(name, form) => pull::smart(asked, &name, Some(form)).await,
-            Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::Cloud => {
-                Err(context.unknown("there is no hub here"))
-            }
-            Endpoint::Callback(_) => Err(context.unknown("there is nothing here")),
-        };
-        let mut response = response?;
-        if let Some(secs) = refresh_secs.filter(|_| is_page(&response)) {
-            response.headers_mut().insert(REFRESH, secs.into());
+        let answer = page_at(asked, endpoint).await;
+        if let Err(refusal) = &answer {
+            asked.note(refusal.status());
         }
-        asked.finish(response)
+        answer
     }
+}
+
+/// The answer at an endpoint of a feed, of the list or of a description.
+async fn page_at(asked: &AdmittedRequest<'_>, endpoint: Endpoint) -> Result<Response, Refusal> {
+    let context = asked.context;
+    let refresh_secs = match endpoint {
+        Endpoint::List | Endpoint::Negotiated(_) => refresh_secs(asked.query())?,
+        _ => None,
+    };
+    let response = match endpoint {
+        Endpoint::List => discovery::list(asked).await,
+        Endpoint::Outline => discovery::outline(asked).await,
+        Endpoint::OutlineOf(name) => discovery::outline_of(asked, &name).await,
+        Endpoint::OpenApi => Ok(discovery::openapi(asked).await),
+        Endpoint::About(name) => discovery::about(asked, &name).await,
+        Endpoint::Events(name) => event_stream::open(asked, &name, false).await,
+        Endpoint::Negotiated(name) if accept::wants_events(asked.request) => {
+            event_stream::open(asked, &name, true).await
+        }
+        Endpoint::Negotiated(name) => pull::smart(asked, &name, None).await,
+        Endpoint::Page(name, form) if form.is_classic() => pull::classic(asked, &name, form).await,
+        Endpoint::Archive(name, form, place) => pull::archive(asked, &name, form, place).await,
+        Endpoint::Page(name, form) => pull::smart(asked, &name, Some(form)).await,
+        Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::Cloud => {
+            Err(context.unknown("there is no hub here"))
+        }
+        Endpoint::Callback(_) => Err(context.unknown("there is nothing here")),
+    };
+    let mut response = response?;
+    if let Some(secs) = refresh_secs.filter(|_| is_page(&response)) {
+        response.headers_mut().insert(REFRESH, secs.into());
+    }
+    asked.finish(response)
 }
 
 /// True for a page for people. A copy that is still good keeps the headers that it came with.

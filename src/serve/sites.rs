@@ -6,6 +6,8 @@ pub(super) mod trackers;
 
 pub mod fresh_looks;
 
+pub mod readers_page;
+
 pub(super) mod private_site;
 pub(super) mod site_pages;
 

@@ -18,6 +18,7 @@ mod script;
 mod caching;
 mod deltas;
 mod describing;
+mod readership;
 mod routing;
 
 mod holding;

@@ -25,6 +25,8 @@ const COMPONENTS: &[(&str, &[&str])] = &[
         "readers",
         &["adapters", "feed", "render", "store", "notify"],
     ),
+    // Pure but for its tables of noted requests.
+    ("readership", &["feed"]),
     ("layers", &[]),
     ("auth", &[]),
     // `layers` for the way to the authority. `store` for what several nodes keep together.
@@ -41,8 +43,17 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     (
         "serve",
         &[
-            "adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers",
-            "auth", "edge",
+            "adapters",
+            "feed",
+            "render",
+            "store",
+            "notify",
+            "catalog",
+            "readers",
+            "readership",
+            "layers",
+            "auth",
+            "edge",
         ],
     ),
     // `render` for the JSON of an event.
@@ -113,6 +124,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
             "notify",
             "catalog",
             "readers",
+            "readership",
             "layers",
             "auth",
             "acme",

@@ -24,6 +24,7 @@ mod opml;
 mod ping;
 mod probe;
 mod pushed;
+mod readers;
 mod registry;
 mod reload;
 mod search_engines;

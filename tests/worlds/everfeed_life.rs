@@ -146,6 +146,7 @@ impl Life {
         let config = serve::Config::default();
         let context = Arc::new(ServeContext {
             first_seen: FirstSeen::default(),
+            readership: Arc::default(),
             readers,
             store: store.clone(),
             clock,

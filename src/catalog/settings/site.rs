@@ -9,6 +9,7 @@ use super::{
 use crate::{
     auth::AccessSettings,
     catalog::{Destination, PrivatePlaces},
+    secret::AddressSecret,
     setting::{RefusedSetting, at_least_one},
 };
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,10 @@ pub struct SiteSettings {
     /// nothing there.
     #[serde(default)]
     pub sitemap: bool,
+    /// The secret at the end of the address at which the owner of the site sees who reads its feeds;
+    /// there is no such page without one.
+    #[serde(default)]
+    pub readers_secret: Option<AddressSecret>,
     /// Seconds until a connection to the origin stands at most.
     #[serde(default = "connect_secs")]
     pub connect_secs: u64,
@@ -110,6 +115,8 @@ const ORIGIN_WANTED: &str =
 
 const PRIVATE_FEEDS_WANTED: &str = "a feed at a query cannot be private: the old server may understand other spellings of that \
     query. Give the path of the feed without a query, or leave it out and let the old server refuse it";
+const READERS_SECRET_WANTED: &str =
+    "give 20 to 128 letters, digits, `-` and `_`, such as what `openssl rand -hex 20` prints";
 const PRIVATE_PLAIN_WANTED: &str =
     "private feeds are served from here alone; give \"rewritten\" or \"untouched\"";
 
@@ -130,6 +137,7 @@ impl SiteSettings {
             pings: pings(),
             indexnow: false,
             sitemap: false,
+            readers_secret: None,
             connect_secs: connect_secs(),
             head_secs: head_secs(),
             idle_secs: idle_secs(),
@@ -411,6 +419,14 @@ impl SiteSettings {
             && !is_host(host)
         {
             refuse("host", host, HOST_WANTED);
+        }
+        if self
+            .readers_secret
+            .as_ref()
+            .is_some_and(|secret| !secret.is_good())
+        {
+            // Whoever reads the log need not know it.
+            refuse("readers_secret", "***", READERS_SECRET_WANTED);
         }
         let origin = &self.origin;
         let is_bare = matches!(origin.scheme(), "http" | "https")

@@ -18,6 +18,10 @@ impl OwnInsight for FakeInsight {
         Box::pin(async { Ok("{\"waiters\":3}".into()) })
     }
 
+    fn readers(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { Ok(format!("{{\"name\":{:?}}}", range.name.unwrap_or_default())) })
+    }
+
     fn live(&self) -> Result<(), String> {
         match &self.ready {
             Err(why) if why.contains("room") => Err(why.clone()),
@@ -194,6 +198,14 @@ async fn status_is_json_and_metrics_are_gauges_of_it() {
         status == 200 && text.contains("everfeed_held_requests 3"),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn readers_are_listed_as_json_for_all_feeds_or_one() {
+    let told = ask(Ok(()), Method::GET, "/readers?name=blog").await;
+    assert_eq!(told, (200, "{\"name\":\"blog\"}\n".into()));
+    assert_eq!(ask(Ok(()), Method::GET, "/readers?max=none").await.0, 400);
+    assert_eq!(ask(Ok(()), Method::POST, "/readers").await.0, 405);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use crate::{
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
 use http::{
-    HeaderMap, HeaderName, Method, Request, StatusCode,
+    Extensions, HeaderMap, HeaderName, Method, Request, StatusCode,
     header::{
         ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
         IF_UNMODIFIED_SINCE, RANGE,
@@ -57,13 +57,34 @@ const PERSONAL: [&str; 3] = ["since=", "until=", "timeout="];
 /// Mark of an answer, as an extension, that everybody gets who sends the same question, as long as
 /// it still gives the body.
 #[derive(Clone)]
-pub(crate) struct Repeatable(Arc<dyn Fn() -> Option<Bytes> + Send + Sync>);
+pub(crate) struct Repeatable {
+    body: Arc<dyn Fn() -> Option<Bytes> + Send + Sync>,
+    note: Option<Arc<RepeatNote>>,
+}
+
+/// Notes the sender of a request that gets an answer again, by its headers and its extensions.
+type RepeatNote = dyn Fn(&HeaderMap, &Extensions) + Send + Sync;
 
 impl Repeatable {
     /// A mark with the way to the body; `None` ends it: the answer may be another one now, or its
     /// body is not at hand.
     pub(crate) fn new(body: impl Fn() -> Option<Bytes> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(body))
+        Self {
+            body: Arc::new(body),
+            note: None,
+        }
+    }
+
+    /// The same, which notes the sender of each request that gets the answer again.
+    #[must_use]
+    pub(crate) fn noting(
+        self,
+        note: impl Fn(&HeaderMap, &Extensions) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            note: Some(Arc::new(note)),
+            ..self
+        }
     }
 }
 
@@ -118,9 +139,12 @@ struct KeptAnswer {
 }
 
 impl KeptAnswer {
-    /// The answer, if it is still right.
-    fn again(&self) -> Option<Response> {
-        let body = (self.body.0)()?;
+    /// The answer to the same request of somebody else, if it is still right.
+    fn again<B>(&self, request: &Request<B>) -> Option<Response> {
+        let body = (self.body.body)()?;
+        if let Some(note) = &self.body.note {
+            note(request.headers(), request.extensions());
+        }
         let mut response = Response::new(body::whole(body));
         *response.status_mut() = self.status;
         *response.headers_mut() = HeaderMap::clone(&self.headers);
@@ -201,7 +225,8 @@ where
         let Some(question) = question(&request) else {
             return Either::Left(Either::Right(self.inner.call(request)));
         };
-        if let Some(answer) = self.memory.0.get(&question).and_then(|known| known.again()) {
+        let known = self.memory.0.get(&question);
+        if let Some(answer) = known.and_then(|known| known.again(&request)) {
             return Either::Left(Either::Left(ready(Ok(answer))));
         }
         let (memory, answer) = (self.memory.clone(), self.inner.call(request));

@@ -58,6 +58,11 @@ impl Refusal {
         }
     }
 
+    /// Its status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// 400: the request itself is wrong.
     pub(crate) fn bad(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, text)

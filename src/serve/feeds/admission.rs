@@ -1,7 +1,10 @@
 //! Admission: who sends a request, and whether the sender may have what it asks for; decided before
 //! anything of the answer is made. Not the answer.
 
-use super::context::ServeContext;
+use super::{
+    context::ServeContext,
+    noted_request::{RequestNote, is_reading},
+};
 use crate::{
     auth::{AuthVerdict, Credentials, Principal},
     catalog::{CatalogSnapshot, RegisteredFeed},
@@ -20,7 +23,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{
-    HeaderName, HeaderValue,
+    Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, REFERRER_POLICY},
     request::Parts,
 };
@@ -92,6 +95,8 @@ pub(crate) struct AdmittedRequest<'a> {
     pub(crate) context: &'a Arc<ServeContext>,
     pub(crate) request: &'a Parts,
     pub(crate) caller: Caller,
+    /// The feed that is read, be it served or gone; `None` where none is.
+    pub(super) reads: Option<FeedNo>,
 }
 
 impl<'a> AdmittedRequest<'a> {
@@ -170,14 +175,43 @@ impl<'a> AdmittedRequest<'a> {
         let open_in = self.caller.open_in.clone();
         if catalog.is_in_force(&open_in) {
             let body = move || catalog.is_in_force(&open_in).then(&body).flatten();
-            response.extensions_mut().insert(Repeatable::new(body));
+            let note = self.noting_again(response.status());
+            let again = Repeatable::new(body).noting(note);
+            response.extensions_mut().insert(again);
+        }
+    }
+
+    /// Notes this request, which was answered so, if it reads a feed.
+    pub(crate) fn note(&self, status: StatusCode) {
+        if let Some(note) = self.note_of(status) {
+            let (headers, extensions) = (&self.request.headers, &self.request.extensions);
+            note.put(self.context, headers, extensions);
+        }
+    }
+
+    fn note_of(&self, status: StatusCode) -> Option<RequestNote> {
+        RequestNote::of(self.reads?, self.request, status.as_u16())
+    }
+
+    /// Notes requests that are the same and get the same answer.
+    fn noting_again(
+        &self,
+        status: StatusCode,
+    ) -> impl Fn(&HeaderMap, &Extensions) + Send + Sync + 'static {
+        let (note, context) = (self.note_of(status), Arc::clone(self.context));
+        move |headers: &HeaderMap, extensions: &Extensions| {
+            if let Some(note) = note {
+                note.put(&context, headers, extensions);
+            }
         }
     }
 
     /// The answer as the caller gets it, unless another state is asked for.
     pub(crate) fn finish(&self, mut response: Response) -> Result<Response, Refusal> {
         self.caller.mark(&mut response);
-        if_unchanged(self.request, response)
+        let answer = if_unchanged(self.request, response)?;
+        self.note(answer.status());
+        Ok(answer)
     }
 }
 
@@ -194,10 +228,19 @@ impl ServeContext {
         endpoint: &Endpoint,
     ) -> Result<AdmittedRequest<'a>, Refusal> {
         let caller = self.caller(request, endpoint).await?;
+        let reads = match caller.feed {
+            _ if !is_reading(endpoint) => None,
+            Some(feed) => Some(feed.named),
+            None => {
+                let catalog = self.gate.catalog.snapshot();
+                endpoint.name().and_then(|name| catalog.withdrawn(name))
+            }
+        };
         Ok(AdmittedRequest {
             context: self,
             request,
             caller,
+            reads,
         })
     }
 

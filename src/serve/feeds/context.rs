@@ -6,6 +6,7 @@ use crate::{
     clock::Clock,
     layers::OwnMark,
     readers::Readers,
+    readership::Readership,
     serve::{
         Config,
         answers::{first_seen::FirstSeen, refusal::Refusal},
@@ -31,6 +32,8 @@ pub struct ServeContext {
     pub own_calls: OwnMark,
     /// The sites before which we stand.
     pub sites: Arc<Sites>,
+    /// Who reads the feeds.
+    pub readership: Arc<Readership>,
     /// Dates of lists and descriptions.
     pub first_seen: FirstSeen,
     /// True where listeners of rssCloud may register.

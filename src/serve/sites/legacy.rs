@@ -194,10 +194,11 @@ impl Handler for SmartLegacy {
         let endpoint = Endpoint::Negotiated(name.clone());
         let asked = &context.admit(&request, &endpoint).await?;
         let response = if accept::wants_events(&request) {
-            event_stream::open(asked, name, true).await?
+            event_stream::open(asked, name, true).await
         } else {
-            pull::smart(asked, name, None).await?
+            pull::smart(asked, name, None).await
         };
+        let response = response.inspect_err(|refusal| asked.note(refusal.status()))?;
         asked.finish(response)
     }
 }
@@ -261,6 +262,7 @@ impl Handler for PlainLegacy {
                 .is_some()
         {
             if is_private && context.readers.announces(feed.no) {
+                asked.note(StatusCode::GONE);
                 return Err(Refusal::deleted());
             }
             if is_private {
@@ -290,6 +292,7 @@ impl Handler for PlainLegacy {
             // Nothing good has come yet, or it is to be asked: the origin says what there is, and
             // who prefers JSON gets something else here (T-3).
             let mut response = self.of_origin(request, body).await;
+            asked.note(response.status());
             let headers = response.headers_mut();
             headers.append(VARY, HeaderValue::from_static("accept"));
             if is_topic {

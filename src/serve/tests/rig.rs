@@ -4,8 +4,10 @@ use crate::{
     auth::{AccessSettings, Accounts, Principal, testing::authenticator},
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed, testing::parted},
     edge::body::ServeBody,
+    feed::stamp::Stamp,
     layers::OwnMark,
     readers::testing::{NAME, ReaderRig},
+    readership::ReaderFigures,
     serve::{
         Config,
         answers::first_seen::FirstSeen,
@@ -69,6 +71,7 @@ impl Site {
             own_calls: OwnMark::default(),
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
+            readership: Arc::default(),
             takes_cloud: true,
             waiters: Waiters::new(&config),
             config,
@@ -90,6 +93,12 @@ impl Site {
             context,
             service: BoxCloneSyncService::new(service),
         }
+    }
+
+    /// The figures on the readers of the one feed, whose software is sorted by requests.
+    pub(super) fn readers(&self) -> Option<ReaderFigures> {
+        let now = Stamp::from_micros(self.rig.clock.now_us());
+        self.context.readership.figures(self.rig.feed, now)
     }
 
     /// As a shutdown does.

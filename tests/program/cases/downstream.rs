@@ -62,6 +62,7 @@ async fn get(blog: &Blog, target: &str) -> String {
         own_calls: OwnMark::default(),
         sites: Arc::default(),
         first_seen: FirstSeen::default(),
+        readership: Arc::default(),
         takes_cloud: false,
         waiters: Waiters::new(&serve::Config::default()),
         stop: CancellationToken::new(),
