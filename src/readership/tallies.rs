@@ -100,7 +100,7 @@ impl SoftwareTally {
             let gap = counted * u64::from(clients.max(1)) / u64::from(day.requests);
             if gap < UNCONDITIONAL_GAP_SECS {
                 faults.push(format!(
-                    "each of its clients (about {}) asks every {gap} s and sends no If-None-Match and no If-Modified-Since",
+                    "each of its clients (about {}) asks every {gap} s or more often, and sends no If-None-Match and no If-Modified-Since",
                     clients.max(1)
                 ));
             }

@@ -11,7 +11,10 @@ use crate::{
         answers::refusal::Refusal,
         feeds::context::ServeContext,
         reader_sheets::{reader_sheet, to_the_minute},
-        routing::mount::{Handler, Mount},
+        routing::{
+            mount::{Handler, Mount},
+            own_layers::guarded,
+        },
     },
 };
 use http::{
@@ -41,7 +44,8 @@ pub(crate) fn mount(context: &Arc<ServeContext>, subscribers: PushCounts) -> Opt
     };
     let context = context.clone();
     let takes = move |request: &Parts| site_of(&context, request).is_some();
-    Some(Mount::own(takes, page))
+    // Pages of other origins have no business here.
+    Some(Mount::bare(takes, page))
 }
 
 // Decides: Who sees the readers of a site?
@@ -130,6 +134,6 @@ impl Handler for ReadersPage {
         ] {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        Ok(response)
+        Ok(guarded(response))
     }
 }
