@@ -38,11 +38,6 @@ impl ClientBits {
         let bits = f64::from(u64::BITS);
         let about = -bits * (f64::from(unset) / bits).ln();
         // At most 266: all bits but one are set.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is between 0 and 266"
-        )]
         ClientCount::About(about.round() as u32)
     }
 }
@@ -150,8 +145,8 @@ impl RollingCounts {
     /// are never added up; and a claim that falls is seen after three days. 0 without any.
     pub(super) fn claimed(&self, secs: u64) -> u32 {
         let steps = self.month.since(secs / MONTH_STEP_SECS, MONTH_STEPS);
-        let claims = steps.rev().map(|counts| counts.claimed);
-        claims.filter(|claimed| *claimed > 0).next().unwrap_or(0)
+        let mut claims = steps.rev().map(|counts| counts.claimed);
+        claims.find(|claimed| *claimed > 0).unwrap_or(0)
     }
 
     /// True if nothing is left of the last month.
