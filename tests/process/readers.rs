@@ -58,7 +58,7 @@ async fn read(
     headers.extend(more);
     let mut answer = None;
     for _ in 0..times {
-        answer = Some(ask(process.place.consumers, Method::GET, path, &headers, "").await);
+        answer = ask(process.place.consumers, Method::GET, path, &headers, "").await;
     }
     answer.unwrap()
 }
