@@ -163,7 +163,7 @@ mod tests {
     fn feeds(count: u32) -> Vec<Arc<RegisteredFeed>> {
         let feed = |no: u32| {
             let url = Url::parse(&format!("http://h{no}.example/feed")).unwrap();
-            let settings = FeedSettings::new(&format!("f{no:06}"), url);
+            let settings = FeedSettings::new(format!("f{no:06}"), url);
             Arc::new(RegisteredFeed::new(FeedNo(no), settings))
         };
         (0..count).map(feed).collect()
