@@ -106,6 +106,18 @@ impl Figure {
     }
 }
 
+/// The figure of a case that was done in several rounds. Timers and other threads only add to the work of a round; but to the
+/// memory of one they may also add what an earlier one gives back.
+pub(crate) fn of_rounds(rounds: &[Figure]) -> Figure {
+    let mut bytes: Vec<u64> = rounds.iter().map(|figure| figure.bytes).collect();
+    bytes.sort_unstable();
+    let least = rounds.iter().copied().reduce(Figure::least);
+    Figure {
+        bytes: bytes.get(bytes.len() / 2).copied().unwrap_or_default(),
+        ..least.unwrap_or_default()
+    }
+}
+
 pub(crate) fn figure(measured: &Measured, instructions: u64) -> (Case, Figure) {
     let figure = Figure {
         instructions,
