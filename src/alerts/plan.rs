@@ -70,7 +70,8 @@ impl ToldCause {
 
 impl AlertPlan {
     /// A plan whose receiver was told of these events before a restart, oldest first. What it was not
-    /// told because its cause had been told shortly before is still news, unless that is long ago.
+    /// told because its cause had been told shortly before is still news, unless that is long ago; and so is what waits for the
+    /// end of quiet hours. Of a fault that lasts it was told on time, so a restart repeats nothing.
     pub(super) fn after<'a>(
         quiet: Option<QuietHours>,
         again_after_secs: u64,
@@ -78,16 +79,30 @@ impl AlertPlan {
         now: Stamp,
     ) -> Self {
         let mut causes: BTreeMap<Cause, ToldCause> = BTreeMap::new();
+        let mut gathers = false;
         for event in known.into_iter().filter(|event| is_sent(event)) {
             let told = causes.entry(event.cause.clone()).or_default();
             let next_at = told.told_at.map(|at| at.plus_secs(again_after_secs));
             if next_at.is_none_or(|next_at| next_at <= event.at) {
-                told.told_at = Some(event.at);
-                told.news = None;
+                let at = quiet.and_then(|quiet| quiet.end_at(event.at));
+                let at = at.unwrap_or(event.at);
+                if at <= now {
+                    told.told_at = Some(at);
+                    told.news = None;
+                } else {
+                    gathers = true;
+                    told.news = Some(event.clone());
+                }
             } else {
                 told.news = next_at.filter(|at| now < *at).map(|_| event.clone());
             }
             told.lasting = event.is_lasting_fault().then(|| event.clone());
+        }
+        for told in causes.values_mut() {
+            if let (Some(told_at), None, Some(_)) = (told.told_at, &told.news, &told.lasting) {
+                let times = now.secs_since(told_at) / again_after_secs.max(1);
+                told.told_at = Some(told_at.plus_secs(times * again_after_secs));
+            }
         }
         Self {
             quiet,
@@ -95,7 +110,7 @@ impl AlertPlan {
             causes,
             sent: VecDeque::new(),
             not_before: Stamp::ZERO,
-            gathers: false,
+            gathers,
             dropped: 0,
         }
     }

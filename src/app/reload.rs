@@ -460,6 +460,12 @@ impl Reloader {
         let _turn = self.turn.lock().await;
         let store = &*self.parts.store;
         let catalog = self.parts.gate.catalog.snapshot();
+        if let WantedChange::Remove(name) = &wanted
+            && store.nodes().is_none()
+            && !catalog.registry().contains(name)
+        {
+            return Err(registry::not_there(name, catalog.feed(name).is_some()));
+        }
         let plain = plain_change::plan(store, &self.parts.started_with, &catalog, &wanted).await;
         let mut planned = match plain {
             Some(planned) => planned,

@@ -14,7 +14,7 @@ pub(super) fn run(with: &WithConfig) -> anyhow::Result<()> {
     out!("{}", String::from_utf8_lossy(&list));
     if !without_credentials.is_empty() {
         errln!(
-            "The list has no credentials. These feeds need them: {}",
+            "The list has no passwords. It has the queries of URLs, also where they hold a token. These feeds need a password: {}",
             without_credentials.join(", ")
         );
     }

@@ -1,7 +1,7 @@
 //! A configuration as it is written: one or several TOML texts, as far as they can be read, with the
 //! environment laid over them, and the place of each key; not what the keys mean.
 
-use super::keys::LISTS;
+use super::keys::{LISTS, holds_secret};
 use crate::{secret::masked, setting::RefusedSetting};
 use std::{
     collections::BTreeMap,
@@ -118,6 +118,10 @@ impl<'t> ConfigText<'t> {
         for (path, found) in too_large {
             let wanted =
                 "a number that cannot be read; give a whole number below 9223372036854775808";
+            let found = match holds_secret(&path) {
+                true => "***".to_owned(),
+                false => found,
+            };
             let refused = RefusedSetting {
                 file: file.path.clone(),
                 line: file.place(&path).map(|place| place.line),
@@ -389,18 +393,26 @@ impl WrittenFile<'_> {
         };
         let line = self.line_at(start);
         let found = text.lines().nth(line - 1).unwrap_or_default().trim();
-        // What follows the key may be a URL with a password, however mangled.
+        // What follows the key may be a secret, and so may a line that has no key, however mangled: a half of a text that was
+        // broken in two, or a line of another file.
         let found = match found.split_once('=') {
-            Some((key, _)) => format!("{} = …", key.trim_end()),
-            None => masked(found),
+            Some((key, _)) if is_key(key.trim_end()) => format!("`{} = …`", key.trim_end()),
+            None if found.starts_with('[') => format!("`{}`", masked(found)),
+            _ => "a line that is no `key = value` and no `[table]`".to_owned(),
         };
         let wanted = error.message().trim().replace('\n', ", ");
         RefusedSetting {
             file: self.path.clone(),
             line: Some(line),
-            ..RefusedSetting::new("", format!("`{found}`"), wanted)
+            ..RefusedSetting::new("", found, wanted)
         }
     }
+}
+
+/// True for a bare key of TOML, dotted or not.
+fn is_key(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 /// The parts of `feed[3].url`: the list, the index and the rest.

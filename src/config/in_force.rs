@@ -15,6 +15,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
 };
+use url::Url;
 
 /// A setting in force.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -139,6 +140,17 @@ impl Settings<'_> {
                 },
                 SetBy::Variable(variable) => Origin::Environment { variable },
             };
+            let value = match &*key {
+                "command" => program_alone(value),
+                "url"
+                    if ["alert[", "webhook["]
+                        .iter()
+                        .any(|list| path.starts_with(list)) =>
+                {
+                    host_alone(value)
+                }
+                _ => value,
+            };
             self.found.push(Setting {
                 table: shown.to_owned(),
                 key,
@@ -146,6 +158,29 @@ impl Settings<'_> {
                 origin,
             });
         }
+    }
+}
+
+/// A command without its arguments, which may be secrets.
+fn program_alone(command: Value) -> Value {
+    match command {
+        Value::Array(mut parts) if parts.len() > 1 => {
+            parts.truncate(1);
+            parts.push(Value::from("***"));
+            Value::Array(parts)
+        }
+        other => other,
+    }
+}
+
+/// A URL without its path, which is the secret of many receivers of webhooks.
+fn host_alone(url: Value) -> Value {
+    let parsed = url.as_str().and_then(|text| Url::parse(text).ok());
+    match parsed {
+        Some(parsed) if parsed.path() != "/" || parsed.query().is_some() => {
+            Value::from(format!("{}/***", parsed.origin().ascii_serialization()))
+        }
+        _ => url,
     }
 }
 
@@ -186,7 +221,8 @@ mod tests {
             format!(
                 "include = \"conf.d/*.toml\"\n[server]\nadmin_token = \"hunter2hunter2hunter2\"\n\
                  [[feed]]\nname = \"a\"\nurl = \"http://u:hunter2@x/a?key=hunter2\"\n\
-                 [[webhook]]\nurl = \"https://hooks.example/\"\nfeed = \"a\"\nsecret = \"{secret}\"\n"
+                 [[alert]]\ncommand = [\"/bin/true\", \"hunter2\"]\n\
+                 [[webhook]]\nurl = \"https://hooks.example/hunter2\"\nfeed = \"a\"\nsecret = \"{secret}\"\n"
             ),
         )
         .unwrap();

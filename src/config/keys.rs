@@ -136,6 +136,13 @@ fn is_near(name: &str, known: &str) -> bool {
         || is_part(&known, &name)
 }
 
+/// True for a key whose value is a secret.
+pub(super) fn holds_secret(key: &str) -> bool {
+    let name = key.rsplit('.').next().unwrap_or(key);
+    ["_token", "secret"].iter().any(|end| name.ends_with(end))
+        || ["password", "bearer", "value"].contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

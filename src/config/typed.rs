@@ -316,7 +316,7 @@ impl<'t> ConfigReading<'t> {
             let is_value = keys::kind(&key) != KeyKind::Table;
             match exchange(values, &steps, replacement, is_value) {
                 // A token is not shown, good or not.
-                Some(_) if holds_secret(&key) => self.refuse(&at, "***", give(&key)),
+                Some(_) if keys::holds_secret(&key) => self.refuse(&at, "***", give(&key)),
                 Some(found) => self.refuse(&at, shown(&found), give(&key)),
                 // Not a value, but a whole table cannot be read: no more can be told of it.
                 None => {
@@ -353,12 +353,6 @@ impl<'t> ConfigReading<'t> {
             self.fill_required(&format!("{path}.{name}"), inner);
         }
     }
-}
-
-/// True for a key whose value is a secret.
-fn holds_secret(key: &str) -> bool {
-    let name = key.rsplit('.').next().unwrap_or(key);
-    name.ends_with("_token") || ["secret", "password", "bearer", "value"].contains(&name)
 }
 
 /// Finds the texts that a parser of URLs would take although control characters stand in them: their

@@ -55,6 +55,8 @@ pub struct FailingFeeds<'a> {
 
 /// Feeds with one cause.
 struct FaultyFeeds<'a> {
+    /// True where the host fails each of them in a way of its own.
+    differ: bool,
     /// Their host; empty for a fault that has nothing to do with it.
     host: &'a str,
     names: Vec<&'a str>,
@@ -141,7 +143,9 @@ fn by_cause<'a>(
             host,
             names: Vec::new(),
             first: fault,
+            differ: false,
         });
+        faulty.differ |= fault.kind.to_string() != faulty.first.kind.to_string();
         faulty.names.push(&trouble.feed);
         if fault.since < faulty.first.since {
             faulty.first = fault;
@@ -201,13 +205,12 @@ impl FaultyFeeds<'_> {
             (total, _) if host.is_empty() => format!("{total} feeds fail"),
             (total, _) => format!("{total} feeds at {host} fail"),
         };
-        let finding = Finding::new(
-            cause,
-            kind.whose().into(),
-            *since,
-            &title,
-            &kind.to_string(),
-        );
+        let text = if self.differ {
+            format!("{kind}. Some of them fail in another way; `everfeed explain FEED` says how")
+        } else {
+            kind.to_string()
+        };
+        let finding = Finding::new(cause, kind.whose().into(), *since, &title, &text);
         Finding {
             owner: kind.owner().to_owned(),
             feeds,
@@ -239,15 +242,15 @@ fn class(trouble: &FeedTrouble, kind: &FaultKind) -> String {
         FaultKind::Refused { .. } => DOWN.to_owned(),
         FaultKind::NoAnswer { cause, .. } => match cause {
             Some(NoAnswerCause::Tls) => "tls".to_owned(),
-            Some(NoAnswerCause::Redirect) => "redirect".to_owned(),
+            Some(NoAnswerCause::Redirect) => format!("redirect: {kind}"),
             Some(NoAnswerCause::TooLarge) => "too large".to_owned(),
             Some(NoAnswerCause::Local) => OF_NO_HOST.to_owned(),
             _ => DOWN.to_owned(),
         },
-        FaultKind::NotAFeed { .. } | FaultKind::WebPage { .. } => "no feed".to_owned(),
+        FaultKind::NotAFeed { .. } | FaultKind::WebPage { .. } => format!("no feed: {kind}"),
         FaultKind::DifferentFeed { .. } => "another feed".to_owned(),
         FaultKind::SaysMoved { .. } => "says moved".to_owned(),
-        FaultKind::BotWall { .. } => "wall".to_owned(),
+        FaultKind::BotWall { .. } => format!("wall: {kind}"),
         FaultKind::LeadsBack => "leads back".to_owned(),
         // These are of one feed alone.
         FaultKind::Unrecognised { .. } => format!("unrecognised {}", trouble.feed),

@@ -33,7 +33,7 @@ pub struct Journal {
 pub struct Reported {
     /// New ones.
     pub events: Vec<Event>,
-    /// Earlier ones of open causes, with the feeds that have joined since: each takes the place of the
+    /// Earlier ones of open causes, with the feeds that fail now: each takes the place of the
     /// one of its time.
     pub revised: Vec<Event>,
 }
@@ -87,7 +87,7 @@ impl Journal {
     // Decides: Which findings become events, and when has a fault ended?
     /// The events of a look. A cause that was not there before begins; one that is not there any more
     /// ends. One that has begun several times within an hour comes and goes: it ends once it has been
-    /// away for an hour. Where more feeds join a cause, its event counts them.
+    /// away for an hour. Where other feeds have a cause now, its event names those.
     pub fn observe(&mut self, observed: &Observed, now: Stamp) -> Reported {
         let mut events = Vec::new();
         let mut revised = Vec::new();
@@ -114,7 +114,7 @@ impl Journal {
         let mut untold = observed.more;
         for (cause, finding) in here {
             if let Some(open) = self.open.get_mut(cause) {
-                revised.extend(open.joined_by(finding));
+                revised.extend(open.with_feeds_of(finding));
                 continue;
             }
             if self.open.len() >= OPEN_MAX {
@@ -212,9 +212,9 @@ impl Journal {
 }
 
 impl OpenCause {
-    /// The event with the feeds of a finding, where those are more than it tells of.
-    fn joined_by(&mut self, finding: &Finding) -> Option<Event> {
-        if finding.feeds.total <= self.reported.feeds.total {
+    /// The event with the feeds of a finding, where those are others than it tells of.
+    fn with_feeds_of(&mut self, finding: &Finding) -> Option<Event> {
+        if finding.feeds == self.reported.feeds || finding.feeds.total == 0 {
             return None;
         }
         let Event { at, kind, .. } = self.reported;
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn feeds_that_join_a_cause_are_counted_in_its_event_and_in_its_end() {
+    fn an_open_cause_names_the_feeds_that_fail_now() {
         let of = |names: &[&str]| {
             let mut finding = finding("a");
             names.iter().for_each(|name| finding.feeds.add(name));
@@ -350,18 +350,16 @@ mod tests {
             (second.revised[0].at, second.revised[0].feeds.total),
             (first.at, 2)
         );
-        // One that is well again is still told of.
-        assert_eq!(
-            journal.observe(&of(&["y"]), AT.plus_secs(4)),
-            Reported::default()
-        );
+        // Nobody is told that a feed lasts to fail which is well again.
+        let third = journal.observe(&of(&["y"]), AT.plus_secs(4));
+        assert_eq!((third.events.len(), third.revised[0].feeds.total), (0, 1));
         let end = journal.observe(&of(&[]), AT.plus_secs(6));
         assert_eq!(end, Reported::default());
         let end = journal
             .observe(&seen(&[]), AT.plus_secs(8))
             .events
             .remove(0);
-        assert_eq!(end.feeds.total, 2);
+        assert_eq!(end.feeds.total, 1);
     }
 
     #[test]

@@ -10,9 +10,25 @@ use crate::{Element, Metadata, Note};
 pub(crate) fn note(metadata: &Metadata, scope: &Scope, notes: &mut Notes) {
     if let Some(address) = moved_to(metadata, scope.base.as_ref().map(url::Url::as_str)) {
         notes.add(Note::Other(format!(
-            "the feed says that it has moved to {address}"
+            "the feed says that it has moved to {}",
+            without_secrets(&address)
         )));
     }
+}
+
+/// An address without user, password and query: notes are shown to people.
+fn without_secrets(address: &str) -> String {
+    let Ok(mut url) = url::Url::parse(address) else {
+        return address.to_owned();
+    };
+    let (user, password) = (url.set_username(""), url.set_password(None));
+    if user.is_err() || password.is_err() {
+        return address.to_owned();
+    }
+    if url.query().is_some() {
+        url.set_query(Some("***"));
+    }
+    url.into()
 }
 
 // Decides: Does a feed say that it has moved?

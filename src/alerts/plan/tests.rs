@@ -280,3 +280,35 @@ fn a_flood_of_causes_is_bounded_and_counted() {
     plan.sent(&message, NOON);
     assert!(matches!(plan.next(NOON), AlertStep::Wait(Some(_))));
 }
+
+#[test]
+fn a_restart_repeats_nothing_of_a_fault_that_lasts_for_long() {
+    let open = [event("a", EventKind::Began, NOON)];
+    let now = NOON.plus_secs(5 * AGAIN + 60);
+    let mut plan = AlertPlan::after(None, AGAIN, &open, now);
+    let due = NOON.plus_secs(6 * AGAIN);
+    assert_eq!(plan.next(now), AlertStep::Wait(Some(due)));
+}
+
+#[test]
+fn a_restart_in_quiet_hours_loses_nothing_that_waits_for_their_end() {
+    let open = [
+        event("a", EventKind::Began, NOON),
+        event("b", EventKind::Began, NOON.next()),
+    ];
+    let quiet = QuietHours::parse("11:00-14:00");
+    let (now, end) = (NOON.plus_secs(60), NOON.plus_secs(2 * 3600));
+    let mut plan = AlertPlan::after(quiet, AGAIN, &open, now);
+    assert_eq!(plan.next(now), AlertStep::Wait(Some(end)));
+    let AlertStep::Send(message) = plan.next(end) else {
+        panic!("quiet hours are over");
+    };
+    assert_eq!(message.events().len(), 2);
+    // Behind their end it was told.
+    let later = end.plus_secs(60);
+    let mut plan = AlertPlan::after(quiet, AGAIN, &open, later);
+    assert_eq!(
+        plan.next(later),
+        AlertStep::Wait(Some(end.plus_secs(AGAIN)))
+    );
+}
