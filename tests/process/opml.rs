@@ -97,7 +97,10 @@ fn a_list_that_is_written_is_the_same_feeds_elsewhere() {
     let exported = told(&place, &["export"], "");
     assert_eq!(exported.code, 0, "{exported:?}");
     assert!(!exported.out.contains("hunter2"), "{exported:?}");
-    assert!(exported.err.contains("need them: secret"), "{exported:?}");
+    assert!(
+        exported.err.contains("need a password: secret"),
+        "{exported:?}"
+    );
 
     let other = Place::free();
     other.configure("", "");

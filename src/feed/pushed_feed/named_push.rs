@@ -7,8 +7,6 @@ use url::{Host, Url};
 
 /// Hubs of a feed that are asked at most (UPSTREAM U-1).
 pub const NAMED_HUBS_MAX: usize = 2;
-/// The generator that our own documents name.
-const EVERFEED: &str = env!("CARGO_PKG_NAME");
 /// The longest address that is taken, bytes.
 const URL_BYTES_MAX: usize = 2048;
 
@@ -42,14 +40,7 @@ impl NamedPush {
     // Decides: Which hubs and which topic does a feed name?
     /// The services that an answer names: by its `Link` headers, else by its document, else by the
     /// host of the feed. `landed` is the URL that answered.
-    ///
-    /// A document that another everfeed made names none. Two that read each other would otherwise push the same news back and
-    /// forth.
-    // Limit: the old document of a site in front of which an everfeed stands has the generator of its publisher.
     pub fn of(link_headers: &[&str], metadata: &Metadata, landed: &Url) -> Self {
-        if is_of_everfeed(metadata) {
-            return Self::default();
-        }
         let of_header = |rel: &str| -> Vec<String> {
             let links = link_headers.iter().flat_map(|value| links_with(value, rel));
             let resolved = |target: &str| landed.join(target).ok().map(String::from);
@@ -86,13 +77,6 @@ impl NamedPush {
             is_by_table: false,
         }
     }
-}
-
-/// True for a document that an everfeed made. RSS has the version behind the name.
-fn is_of_everfeed(metadata: &Metadata) -> bool {
-    let generator = metadata.generator.as_ref();
-    let name = generator.and_then(|generator| generator.name.as_deref());
-    name.and_then(|name| name.split_whitespace().next()) == Some(EVERFEED)
 }
 
 /// A hub of feeds that name none.

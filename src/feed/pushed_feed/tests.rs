@@ -2,7 +2,7 @@
 //! of UPSTREAM.
 
 use super::*;
-use everfeed_adapters::{Cloud, Generator, Link, Metadata};
+use everfeed_adapters::{Cloud, Link, Metadata};
 use url::{Url, form_urlencoded};
 
 const HUB: &str = "https://hub.example/";
@@ -602,27 +602,4 @@ fn a_cloud_is_asked_where_no_hub_does_what_it_should() {
         },
     );
     assert!(world.asks(3, "url1").is_some());
-}
-
-#[test]
-fn a_document_of_another_everfeed_names_no_service() {
-    let generator = |name: &str| {
-        let hub = Link {
-            rel: "hub".to_owned(),
-            href: HUB.to_owned(),
-            ..Link::default()
-        };
-        let generator = Generator {
-            name: Some(name.to_owned()),
-            ..Generator::default()
-        };
-        let metadata = Metadata {
-            links: vec![hub],
-            generator: Some(generator),
-            ..Metadata::default()
-        };
-        NamedPush::of(&[], &metadata, &url(FEED)).hubs.len()
-    };
-    let counts = ["WordPress", "everfeed", "everfeed 0.1.0", "everfeeding"].map(generator);
-    assert_eq!(counts, [1, 0, 0, 1]);
 }
