@@ -255,13 +255,8 @@ mod tests {
                 .map(|feed| (feed.no, &feed.settings))
                 .collect();
             let withdrawn: Vec<_> = self.catalog.all_withdrawn().collect();
-            let known: Vec<_> = URLS
-                .iter()
-                .map(|url| {
-                    let has = self.catalog.may_have_namespace(&url["http://".len()..]);
-                    (self.catalog.by_origin(url), has)
-                })
-                .collect();
+            // Which feeds may have a namespace is not compared: the short way may name one too many, and is not gone then.
+            let known: Vec<_> = URLS.iter().map(|url| self.catalog.by_origin(url)).collect();
             format!(
                 "{feeds:?}\n{withdrawn:?}\n{known:?}\n{:?}",
                 self.catalog.registry()
