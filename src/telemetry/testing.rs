@@ -2,10 +2,10 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
 };
-use tracing::subscriber::DefaultGuard;
-use tracing_subscriber::{EnvFilter, fmt, prelude::*};
+use tracing::{Dispatch, subscriber::DefaultGuard};
+use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt, prelude::*};
 
 /// Everything that this thread logs of ours, at every level.
 pub struct Logged {
@@ -13,9 +13,15 @@ pub struct Logged {
     _guard: DefaultGuard,
 }
 
+/// A second dispatcher, which takes nothing. While there is only one, `tracing` asks the thread that meets a line first whether
+/// anybody wants it, and remembers the answer for all threads: that of another test would be no.
+static SECOND: LazyLock<Dispatch> =
+    LazyLock::new(|| tracing_subscriber::registry().with(LevelFilter::OFF).into());
+
 impl Logged {
     /// Logged lines from now on.
     pub fn begin() -> Self {
+        LazyLock::force(&SECOND);
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let written = bytes.clone();
         let layer = fmt::layer()
