@@ -1,4 +1,4 @@
-//! Who reads the feeds of this process: requests by feed and software, as aggregates. No address of
+//! The readers of the feeds of this process: requests by feed and software, as aggregates. No address of
 //! a client and no `User-Agent` is kept beyond a minute. Not who may read.
 //!
 //! A request is noted in a table, and not looked at further. Once a minute, and before figures are
@@ -109,7 +109,7 @@ struct Notes {
     pairs: usize,
 }
 
-/// What became of a note.
+/// The outcome of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Noted {
     /// It is in the table.
@@ -141,7 +141,7 @@ impl Notes {
     }
 }
 
-/// Who reads the feeds of this process.
+/// The readers of the feeds of this process.
 #[derive(Debug, Default)]
 pub struct Readership {
     /// Time since which it counts.
@@ -165,7 +165,7 @@ impl Readership {
         }
     }
 
-    // Decides: What is kept of a request of a reader?
+    // Decides: Which facts about a request of a reader are stored?
     /// Notes a request. It is cheap: nothing of the `User-Agent` is looked at, and of the address one
     /// bit of 64 is kept.
     pub fn note(&self, request: FeedRequest<'_>) {

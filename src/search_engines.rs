@@ -104,7 +104,7 @@ pub struct SearchEngineParts {
 #[derive(Clone)]
 pub struct SearchEngines(Arc<Shared>);
 
-/// What every clone has.
+/// The parts that all clones share.
 struct Shared {
     parts: SearchEngineParts,
     /// The state of each site as it was last; `None` before it was read.

@@ -90,7 +90,7 @@ pub(super) struct Following {
 }
 
 impl Following {
-    /// Who reads the feeds of a range, as far as this process answers them.
+    /// The readers of the feeds of a range, as far as this process answers them.
     fn reader_list(&self, range: &FeedRange) -> ReaderList {
         let catalog = self.catalog.snapshot();
         reader_list::list(&self.readership, &catalog, range, None, explain::now())
@@ -352,7 +352,7 @@ fn in_words(error: StoreError) -> String {
 }
 
 impl Overview {
-    /// Who reads the feeds of a range.
+    /// The readers of the feeds of a range.
     fn reader_list(&self, range: &FeedRange) -> ReaderList {
         let catalog = self.explainer.catalog.snapshot();
         let pushed = active_subscribers(&self.hub, self.xmpp.as_ref());

@@ -57,14 +57,13 @@ async fn put(
         let before = catalog.feed(name);
         let no = match before {
             Some(before) => {
-                let before = &before.settings;
-                let stays = before.is_plain()
+                let stays = before.settings.is_plain()
                     && names.sound.contains(name)
-                    && before.namespace() == namespace;
+                    && before.settings.namespace() == namespace;
                 if !stays {
                     return None;
                 }
-                catalog.feed(name).map(|feed| feed.no)
+                Some(before.no)
             }
             None => catalog.withdrawn(name),
         };
@@ -125,7 +124,7 @@ fn remove(
     may_go.then(|| PlannedChange {
         changes: vec![RegistryChange::Remove(name.clone())],
         feeds: NextFeeds::Plain(PlainFeeds {
-            removed: vec![feed.clone()],
+            removed: vec![feed.no],
             ..PlainFeeds::default()
         }),
         names,
@@ -170,8 +169,7 @@ pub(super) async fn registered(
         };
         put.push(RegisteredFeed::new(no, settings));
     }
-    let removed = feeds.removed.iter().map(|feed| feed.no);
-    Ok((catalog.with_plain(put, removed), added))
+    Ok((catalog.with_plain(put, feeds.removed), added))
 }
 
 #[cfg(test)]

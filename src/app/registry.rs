@@ -2,8 +2,9 @@
 //! changes in it; not how a change is put in force.
 
 use crate::{
-    catalog::{self, CatalogSnapshot, FeedSettings, RegisteredFeed, RegistryNames},
+    catalog::{self, CatalogSnapshot, FeedSettings, RegistryNames},
     config::{Config, EntryReader, FeedEntry, Registered},
+    feed::record::FeedNo,
     secret::{masked_with_query, public_url},
     setting::{RefusedSetting, differing_keys},
     store::{RegistryChange, Store, StoreError, listing},
@@ -16,7 +17,6 @@ use std::{
     collections::{HashMap, HashSet},
     fmt::Write as _,
     path::Path,
-    sync::Arc,
 };
 
 pub use crate::catalog::settings::{GROUP_MEMBERS_MAX, GROUPS_MAX};
@@ -110,7 +110,7 @@ pub(super) struct PlainFeeds {
     /// Those that are put in the place of the ones of their names.
     pub(super) put: Vec<FeedSettings>,
     /// Those that are removed.
-    pub(super) removed: Vec<Arc<RegisteredFeed>>,
+    pub(super) removed: Vec<FeedNo>,
 }
 
 impl PlannedChange {

@@ -413,7 +413,7 @@ pub struct CauseStatus {
     pub owner: String,
     /// The event, in words; of several feeds that of the one that has failed longest.
     pub text: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
     /// Since when.
     pub since: String,

@@ -104,9 +104,9 @@ pub(super) struct Wiring {
     nets: KnownNets,
     /// Faults of origins at which feeds are looked for.
     pub(super) site_faults: SiteFaults,
-    /// What is known of the sitemaps of origins.
+    /// The answers of origins about their sitemaps.
     pub(super) origin_sitemaps: OriginSitemaps,
-    /// Who reads the feeds of this process.
+    /// The readers of the feeds of this process.
     pub(super) readership: Arc<Readership>,
     /// What happens to windows, on its way to the journal.
     pub(super) happenings: Happenings,

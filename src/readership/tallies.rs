@@ -1,4 +1,4 @@
-//! Who reads each feed: counts by feed and software, bounded; pure. Not how requests come here.
+//! Counts of readers by feed and software, bounded; pure. Not how requests come here.
 
 use super::{
     counts::{ClientCount, Counts, DAY_SECS, RollingCounts},
@@ -143,18 +143,9 @@ struct FeedTally {
     other: Option<Box<SoftwareTally>>,
 }
 
-/// Room for one more row of a feed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    /// There is room.
-    Free,
-    /// It counts as other software.
-    None,
-}
-
 impl FeedTally {
-    /// Room for a row of software that has none; unknown software that was idle for a day gives way.
-    fn room(&mut self, kind: SoftwareKind, secs: u64, rows: &mut usize) -> Room {
+    /// True if software without a row may have one; unknown software that was idle for a day gives way.
+    fn may_have_row(&mut self, kind: SoftwareKind, secs: u64, rows: &mut usize) -> bool {
         if kind == SoftwareKind::Other {
             let unknown = self.software.iter();
             let unknown = unknown.filter(|(_, tally)| tally.kind == SoftwareKind::Other);
@@ -162,22 +153,19 @@ impl FeedTally {
                 let idlest = unknown.min_by_key(|(_, tally)| tally.last_seen);
                 let idle = idlest.filter(|(_, tally)| tally.last_seen + ROW_IDLE_SECS < secs);
                 let Some(name) = idle.map(|(name, _)| name.clone()) else {
-                    return Room::None;
+                    return false;
                 };
                 self.software.remove(&name);
                 *rows -= 1;
             }
         }
-        if *rows >= SOFTWARE_ROWS_MAX {
-            return Room::None;
-        }
-        Room::Free
+        *rows < SOFTWARE_ROWS_MAX
     }
 
     /// The row of software, or that of all other software.
     fn row(&mut self, software: &Software, secs: u64, rows: &mut usize) -> &mut SoftwareTally {
         let name = &*software.name;
-        if !self.software.contains_key(name) && self.room(software.kind, secs, rows) == Room::None {
+        if !self.software.contains_key(name) && !self.may_have_row(software.kind, secs, rows) {
             let other = || Box::new(SoftwareTally::new(SoftwareKind::Other, secs));
             return self.other.get_or_insert_with(other);
         }

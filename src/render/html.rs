@@ -9,7 +9,9 @@ use super::{
     representation::Representation,
     target::{is_web, web},
     urls::Site,
-    web_page::{QUIET, TITLE, anchor, begin, begin_main, clamped, code, finish, link, time},
+    web_page::{
+        QUIET, TITLE, anchor, begin, begin_main, clamped, code, finish, link, table_head, time,
+    },
     xml::{self, Xml},
 };
 use crate::feed::{archive::History, filter::Filter, order::Order, record::FeedRecord};
@@ -111,13 +113,7 @@ fn table<'a>(page: &mut Xml, list: &List<'_>, feeds: impl Iterator<Item = &'a Fe
         return;
     }
     page.open("table", &[("class", Some("feeds"))]);
-    page.open("thead", &[]);
-    page.open("tr", &[]);
-    for column in COLUMNS {
-        page.leaf("th", &[("scope", Some("col"))], column);
-    }
-    page.close("tr");
-    page.close("thead");
+    table_head(page, &COLUMNS);
     page.open("tbody", &[]);
     for feed in feeds {
         row(page, list, feed);

@@ -3,7 +3,7 @@
 
 use super::{
     reader_page::{self, ReaderSheet},
-    web_page::{QUIET, TITLE, anchor, begin, begin_main, code, finish},
+    web_page::{QUIET, TITLE, anchor, begin, begin_main, code, finish, table_head},
     xml::Xml,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -262,13 +262,7 @@ fn orders(page: &mut Xml, orders: &[OrderLink]) {
 
 fn table(page: &mut Xml, feeds: &[OverviewFeed]) {
     page.open("table", &[("class", Some("feeds overview"))]);
-    page.open("thead", &[]);
-    page.open("tr", &[]);
-    for column in COLUMNS {
-        page.leaf("th", &[("scope", Some("col"))], column);
-    }
-    page.close("tr");
-    page.close("thead");
+    table_head(page, &COLUMNS);
     page.open("tbody", &[]);
     for feed in feeds {
         row(page, feed);

@@ -1,14 +1,14 @@
-//! Who reads a feed, as a table on pages for people, and the page with the tables of a site for its
+//! The readers of a feed, as a table on pages for people, and the page with the tables of a site for its
 //! owner. No script, every text escaped; not how readers are counted.
 
 use super::{
-    web_page::{QUIET, begin, begin_main, finish},
+    web_page::{QUIET, begin, begin_main, finish, table_head},
     xml::Xml,
 };
 
 pub use super::web_page::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 
-/// Who reads a feed, in words.
+/// The readers of a feed, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReaderSheet {
     /// Name of the feed.
@@ -60,13 +60,7 @@ pub(super) fn section(page: &mut Xml, sheet: &ReaderSheet) {
         return;
     }
     page.open("table", &[("class", Some("feeds overview"))]);
-    page.open("thead", &[]);
-    page.open("tr", &[]);
-    for column in COLUMNS {
-        page.leaf("th", &[("scope", Some("col"))], column);
-    }
-    page.close("tr");
-    page.close("thead");
+    table_head(page, &COLUMNS);
     page.open("tbody", &[]);
     for row in &sheet.rows {
         page.open("tr", &[]);

@@ -56,6 +56,17 @@ pub(super) fn begin_main(page: &mut Xml, class: Option<&str>) {
     page.open("main", &[("class", class)]);
 }
 
+/// Writes the head of a table with these columns.
+pub(super) fn table_head(page: &mut Xml, columns: &[&str]) {
+    page.open("thead", &[]);
+    page.open("tr", &[]);
+    for column in columns {
+        page.leaf("th", &[("scope", Some("col"))], column);
+    }
+    page.close("tr");
+    page.close("thead");
+}
+
 pub(super) fn link(page: &mut Xml, rel: &str, media_type: Option<&str>, href: &str) {
     let attributes = [
         ("rel", Some(rel)),

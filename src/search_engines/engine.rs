@@ -20,7 +20,7 @@ use url::Url;
 /// Characters of the words of an engine that are kept.
 const WORDS_CHARS_MAX: usize = 200;
 
-/// What a look at a key file has shown.
+/// The result of a look at a key file.
 pub(super) enum KeySeen {
     /// It is there, or could not be looked at from here: many a machine cannot reach its own public
     /// address. The engine looks itself.

@@ -53,7 +53,7 @@ pub trait OwnInsight: Send + Sync + 'static {
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
     /// The state of the application, with these feeds of it, as JSON.
     fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>>;
-    /// Who reads these feeds, as JSON, as far as this process answers them.
+    /// The readers of these feeds, as JSON, as far as this process answers them.
     fn readers(&self, range: FeedRange) -> BoxFuture<'_, Result<String, String>>;
     /// The page for people about the application with these feeds, or about the one feed that the range
     /// names; `None` for a feed that is not configured.

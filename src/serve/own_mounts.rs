@@ -38,7 +38,7 @@ pub struct WayToOrigins {
     pub origin: MountService,
     /// Looks at their old feeds.
     pub looks: Arc<dyn FreshLooks>,
-    /// What is known of the sitemaps of the origins.
+    /// The answers of the origins about their sitemaps.
     pub sitemaps: OriginSitemaps,
     /// Push subscriptions of their feeds.
     pub subscribers: PushCounts,

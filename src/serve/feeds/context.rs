@@ -32,7 +32,7 @@ pub struct ServeContext {
     pub own_calls: OwnMark,
     /// The sites before which we stand.
     pub sites: Arc<Sites>,
-    /// Who reads the feeds.
+    /// The readers of the feeds.
     pub readership: Arc<Readership>,
     /// Dates of lists and descriptions.
     pub first_seen: FirstSeen,

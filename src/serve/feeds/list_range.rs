@@ -42,7 +42,7 @@ pub struct FeedRange {
 /// Order of the feeds of a range. Feeds with equal places in it are in the order of their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedSort {
-    /// What is compared.
+    /// The value that is compared.
     pub by: FeedSortKey,
     /// True where the last come first.
     pub is_reversed: bool,

@@ -54,11 +54,11 @@ const KEPT_BYTES: u64 = 128 << 20;
 /// Time for which a sitemap is kept that nobody asks for.
 const KEPT_IDLE: Duration = Duration::from_secs(600);
 
-/// What is known of the sitemaps of the old servers, by the roots of their sites. Cheap to clone.
+/// The answers of the old servers about their sitemaps, by the roots of their sites. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct OriginSitemaps(Arc<Mutex<BTreeMap<String, OriginSitemap>>>);
 
-/// What an old server has answered at `/sitemap.xml`.
+/// The answer of an old server at `/sitemap.xml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginSitemap {
     /// It has none.
@@ -68,7 +68,7 @@ pub enum OriginSitemap {
 }
 
 impl OriginSitemaps {
-    /// What the old server of a site has answered since the start; `None` before it was asked.
+    /// The answer of the old server of a site since the start; `None` before it was asked.
     pub fn of(&self, root: &str) -> Option<OriginSitemap> {
         lock(&self.0).get(root).copied()
     }
