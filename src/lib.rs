@@ -6,17 +6,17 @@ pub mod client_net;
 pub mod clock;
 pub mod identity;
 pub mod locks;
-pub mod mistakes;
 pub mod one_line;
 pub mod registrable_domain;
-pub mod secret;
 pub mod setting;
 pub mod standard_webhooks;
 pub mod telemetry;
 pub mod threads;
 pub mod tls_client;
 
-pub mod feed;
+pub use everfeed_feed as feed;
+// Foundations that a feed stands on, too.
+pub use everfeed_feed::{mistakes, secret};
 
 pub mod events;
 

@@ -56,12 +56,12 @@ pub use proof::{Proof, RequiredProof, Suspect, SuspectBasis};
 pub use recurrence::{AbsenceTrust, DoubtReason, Recurrence};
 pub use window_event::WindowEvent;
 
-pub(crate) use conditional_trust::{ConditionalTrust, LackedItems};
-pub(crate) use daily_count::DailyCount;
-pub(crate) use direction::{Direction, NewestEnd};
-pub(crate) use document_trail::{DocumentStanding, DocumentTrail};
-pub(crate) use permalink_check::PageFinding;
-pub(crate) use pinned::Pinned;
+pub use conditional_trust::{ConditionalTrust, LackedItems};
+pub use daily_count::DailyCount;
+pub use direction::{Direction, NewestEnd};
+pub use document_trail::{DocumentStanding, DocumentTrail};
+pub use permalink_check::PageFinding;
+pub use pinned::Pinned;
 
 /// Part of the feed that a document shows (POLLING 2.2). An unreadable body is not an observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -132,20 +132,20 @@ pub struct AbsenceState {
     /// The last full document, newest first, with what is missed since at its old place.
     pub items: Vec<WindowItem>,
     /// Facts of the last full documents.
-    pub(crate) documents: DocumentTrail,
+    pub documents: DocumentTrail,
     /// Since when too much is missing at once to believe it.
     pub quarantined_since: Option<Stamp>,
     /// The window of the last document that was believed, while later ones are doubted; empty
     /// when the last document was believed.
-    pub(crate) last_believed: Vec<WindowItem>,
+    pub last_believed: Vec<WindowItem>,
     /// Trust in answers to conditional requests.
-    pub(crate) conditional: ConditionalTrust,
+    pub conditional: ConditionalTrust,
     /// Items taken for deleted because they are missing, as far as they are counted.
-    pub(crate) ended: DailyCount,
+    pub ended: DailyCount,
     /// Record of missing items that came back.
     pub recurrence: Recurrence,
     /// True when what rolls off is missing from inside.
-    pub(crate) pinned: Pinned,
+    pub pinned: Pinned,
     /// The last control of permalink checks.
     pub control: Option<PageControl>,
     /// Posts that left without a sign, on which their pages alone decide.

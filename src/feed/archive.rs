@@ -46,7 +46,7 @@ pub use own_origins::OwnOrigins;
 pub use staged_page::{PageAddress, PageFate, StagedBody, StagedPage, StagedWalk, StagingChange};
 pub use strategy::Strategy;
 pub use trail::PageTrace;
-pub(crate) use {
+pub use {
     build_date::{BuildDates, is_built_after},
     completion::{Completion, PageRetry},
     counted_pages::{CountedPages, CounterPlace},
@@ -148,88 +148,88 @@ pub struct ArchiveWalk {
     /// Start of the walk.
     pub started_at: Stamp,
     /// The feed's configured address, without credentials.
-    pub(crate) feed: String,
+    pub feed: String,
     /// Ways that were not found wanting, and where each begins; the first one is being walked.
-    pub(crate) ways: Vec<(Strategy, String)>,
-    pub(crate) phase: WalkPhase,
+    pub ways: Vec<(Strategy, String)>,
+    pub phase: WalkPhase,
     /// The request that fails at present, if one does.
-    pub(crate) retry: Option<PageRetry>,
+    pub retry: Option<PageRetry>,
     /// No request before this.
-    pub(crate) next_at: Stamp,
+    pub next_at: Stamp,
     /// The walk before this one.
     pub before: PreviousWalk,
-    pub(crate) counts: WalkCounts,
-    pub(crate) findings: WalkFindings,
+    pub counts: WalkCounts,
+    pub findings: WalkFindings,
     /// Memory of addresses, bodies and keys.
-    pub(crate) trail: WalkTrail,
+    pub trail: WalkTrail,
 }
 
 /// Numbers of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WalkCounts {
+pub struct WalkCounts {
     /// Pages read so far, on all ways.
-    pub(crate) pages: u32,
+    pub pages: u32,
     /// Pages read on this way.
-    pub(crate) on_way: u32,
+    pub on_way: u32,
     /// Pages in a row without an id that was not known.
-    pub(crate) barren: u8,
+    pub barren: u8,
     /// Bytes of the pages kept.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// The number of the live document; the pages follow. The numbers before it are those of the
     /// walk before.
-    pub(crate) base: u32,
+    pub base: u32,
     /// The number of the last page kept.
-    pub(crate) kept: u32,
+    pub kept: u32,
     /// The number of the last page kept before this way began.
-    pub(crate) way_from: u32,
+    pub way_from: u32,
     /// Steps back because two pages did not connect.
-    pub(crate) backs: u8,
+    pub backs: u8,
     /// Entries of the whole feed, as its publisher counts them.
-    pub(crate) total: Option<u64>,
+    pub total: Option<u64>,
     /// The number of the last page that was read on the way; those kept later were read for the
     /// proof of its end.
-    pub(crate) last: u32,
+    pub last: u32,
     /// Requests so far, on all ways: pages, guesses, second readings, tries and redirects.
-    pub(crate) requests: u32,
+    pub requests: u32,
     /// Of these, the ones for an address that no document names, where pages are linked.
-    pub(crate) guesses: u8,
+    pub guesses: u8,
 }
 
 /// Facts that a walk has met, and what they say against its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WalkFindings {
+pub struct WalkFindings {
     /// True when its platform, named by itself, shows more in one document than the live one holds,
     /// so that it may have no second page.
-    pub(crate) fits: bool,
+    pub fits: bool,
     /// True when it met anything because of which its silence proves nothing.
-    pub(crate) doubtful: bool,
+    pub doubtful: bool,
     /// True when a page that it took in may lack entries, so that it reaches no first item for
     /// certain.
-    pub(crate) damaged: bool,
+    pub damaged: bool,
     /// True when all of the history is held already, so that no page must be read twice to prove
     /// that none moved.
-    pub(crate) held_whole: bool,
+    pub held_whole: bool,
     /// True when an archive said that it is one (`fh:archive`), so that the last one must say so,
     /// too.
-    pub(crate) marked: bool,
+    pub marked: bool,
     /// By what the live document names its feed.
-    pub(crate) named: Metadata,
+    pub named: Metadata,
     /// Reason why the first way that failed did.
-    pub(crate) flaw: Option<PartialReason>,
+    pub flaw: Option<PartialReason>,
     /// Reason why the pages of this way lack something, whatever its end is.
-    pub(crate) lacks: Option<PartialReason>,
+    pub lacks: Option<PartialReason>,
     /// Pages that could not be read although others behind them could, and why; each is asked for
     /// again at the end; `None`: it may well not be there.
-    pub(crate) holes: Vec<(String, Option<PartialReason>)>,
+    pub holes: Vec<(String, Option<PartialReason>)>,
     /// Proof of the end, once it is found.
-    pub(crate) proof: Option<EndProof>,
+    pub proof: Option<EndProof>,
     /// Dates by which older copies are told.
-    pub(crate) built: Option<BuildDates>,
+    pub built: Option<BuildDates>,
 }
 
 /// Current place of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WalkPhase {
+pub enum WalkPhase {
     /// Before this page.
     At(String),
     /// A page looked like the end: the proof is gathered.

@@ -188,7 +188,7 @@ pub(super) fn element_bytes(element: &Element) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::part_caps::NAME_BYTES_MAX;
+    use crate::part_caps::NAME_BYTES_MAX;
 
     fn text(value: String) -> Text {
         Text {

@@ -84,7 +84,7 @@ pub fn last_change(item: &Item) -> Option<Moment> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::{
+    use crate::{
         item::{Content, ItemDigests, ItemId, PublisherId, Reason},
         stamp::Stamp,
     };

@@ -198,7 +198,7 @@ fn every_component_is_in_the_table_and_those_to_come_are_told() {
     let found: BTreeSet<_> = tree
         .modules
         .iter()
-        .filter_map(|module| module.path.first().map(String::as_str))
+        .filter_map(|module| component(&module.path))
         .collect();
     let coming = COMING.iter().copied().chain(["adapters"]);
     let known: BTreeSet<_> = COMPONENTS.iter().map(|(name, _)| *name).collect();
@@ -263,12 +263,20 @@ fn an_engine_is_named_by_its_driver_alone() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// The component that a module is in. Foundations that a feed stands on are in its crate, since that names no other of ours.
+fn component(path: &[String]) -> Option<&str> {
+    let foundation = path
+        .get(1)
+        .filter(|name| path[0] == "feed" && FOUNDATIONS.contains(&name.as_str()));
+    foundation.or(path.first()).map(String::as_str)
+}
+
 /// Every name that a component writes and must not, a line each.
 fn offences(tree: &Tree) -> Vec<String> {
     let table: BTreeMap<&str, &[&str]> = COMPONENTS.iter().copied().collect();
     let mut found = Vec::new();
     for (index, module) in tree.modules.iter().enumerate() {
-        let Some(own) = module.path.first().map(String::as_str) else {
+        let Some(own) = component(&module.path) else {
             continue;
         };
         let below = table.get(own).copied().unwrap_or_default();
@@ -298,11 +306,19 @@ fn named(tree: &Tree, module: usize, path: &[String]) -> Option<String> {
         .iter()
         .take_while(|part| ["crate", "$crate", "self", "super"].contains(&part.as_str()))
         .count();
-    let is_root = keywords > 0 && tree.resolve(module, &path[..keywords]) == Target::Module(0);
+    let root = tree.root_of(module);
+    let is_root = keywords > 0 && tree.resolve(module, &path[..keywords]) == Target::Module(root);
     match path.get(keywords).filter(|_| is_root) {
-        None => is_root.then(|| "crate".to_owned()),
-        Some(name) => match tree.resolve(0, std::slice::from_ref(name)) {
-            Target::Item(of, _) | Target::Module(of) => tree.modules[of].path.first().cloned(),
+        // The root of a crate within this one is a component itself.
+        None => is_root.then(|| {
+            component(&tree.modules[root].path)
+                .unwrap_or("crate")
+                .to_owned()
+        }),
+        Some(name) => match tree.resolve(root, std::slice::from_ref(name)) {
+            Target::Item(of, _) | Target::Module(of) => {
+                component(&tree.modules[of].path).map(str::to_owned)
+            }
             Target::External(_) | Target::Unknown => None,
         },
     }

@@ -76,6 +76,16 @@ impl Tree {
         let defined = items.iter().filter_map(name_of).collect();
         let mut imports = Imports::default();
         items.iter().for_each(|item| imports.visit_item(item));
+        // A crate within this tree that the root names is a module like the others.
+        let crates: Vec<Import> = imports
+            .0
+            .extract_if(.., |import| {
+                path.is_empty()
+                    && import.path.len() == 1
+                    && crate_within(&import.path[0])
+                        .is_some_and(|name| sources.contains_key(&format!("{name}/lib.rs")))
+            })
+            .collect();
         let file = file.to_owned();
         let imports = imports.0;
         let module = Module {
@@ -92,6 +102,11 @@ impl Tree {
             .iter()
             .filter_map(module_of)
             .collect();
+        for import in crates {
+            let file = format!("{}/lib.rs", import.name);
+            let child = self.load(sources, &file, vec![import.name.clone()]);
+            self.modules[index].children.insert(import.name, child);
+        }
         for (name, content) in inner {
             let mut path = self.modules[index].path.clone();
             path.push(name.clone());
@@ -127,7 +142,7 @@ impl Tree {
             return Target::Unknown;
         }
         match first.as_str() {
-            "crate" | "$crate" => self.enter(0, rest, depth),
+            "crate" | "$crate" => self.enter(self.root_of(module), rest, depth),
             "self" => self.enter(module, rest, depth),
             "super" => match self.parent(module) {
                 Some(parent) => self.follow_super(parent, rest, depth),
@@ -135,7 +150,10 @@ impl Tree {
             },
             "" => Target::External(rest.to_vec()),
             _ => match self.enter(module, path, depth) {
-                Target::Unknown if is_crate(path) => Target::External(path.to_vec()),
+                Target::Unknown if is_crate(path) => match self.crate_named(first) {
+                    Some(root) => self.enter(root, rest, depth),
+                    None => Target::External(path.to_vec()),
+                },
                 found => found,
             },
         }
@@ -189,6 +207,7 @@ impl Tree {
         let ours = ["crate", "self", "super"].contains(&path[0].as_str());
         if found == Target::Unknown
             && !ours
+            && self.crate_named(&path[0]).is_none()
             && !self.modules[module].children.contains_key(&path[0])
         {
             return Target::External(path.to_vec());
@@ -196,10 +215,40 @@ impl Tree {
         found
     }
 
+    /// The root of the crate that a module is in.
+    pub(crate) fn root_of(&self, module: usize) -> usize {
+        let path = &self.modules[module].path;
+        let is_root = |root: &usize| {
+            let root = &self.modules[*root];
+            root.path.len() == 1 && root.path.first() == path.first() && root.is_crate()
+        };
+        (0..self.modules.len()).find(is_root).unwrap_or(0)
+    }
+
+    /// The root of a crate within this tree.
+    fn crate_named(&self, name: &str) -> Option<usize> {
+        let name = crate_within(name)?;
+        (0..self.modules.len()).find(|root| {
+            let root = &self.modules[*root];
+            root.path == [name] && root.is_crate()
+        })
+    }
+
     fn parent(&self, module: usize) -> Option<usize> {
         let (_, path) = self.modules[module].path.split_last()?;
         self.modules.iter().position(|other| other.path == path)
     }
+}
+
+impl Module {
+    fn is_crate(&self) -> bool {
+        self.file.ends_with("/lib.rs")
+    }
+}
+
+/// The folder of a crate of this project: `everfeed_feed` is in `feed`.
+fn crate_within(name: &str) -> Option<&str> {
+    name.strip_prefix("everfeed_")
 }
 
 /// True where a path can begin with the name of a crate: crates are lower case, and so are the

@@ -6,7 +6,7 @@
 //! neighbours with it.
 // Limit: of two posts side by side that are deleted between two walks nothing is concluded.
 
-use crate::feed::{
+use crate::{
     item::{ItemId, flapping_secs},
     last_walk::APART_SECS,
     stamp::Stamp,

@@ -4,7 +4,7 @@
 use super::{
     ANCHORS_MIN, AbsenceState, Coverage, ProofPolicy, SURVIVORS_MIN, ShownItem, WindowItem,
 };
-use crate::feed::{item::ItemId, longest_rise::longest_rise, stamp::Stamp};
+use crate::{item::ItemId, longest_rise::longest_rise, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
 
 /// Share of the entries that stay, as a divisor: if more of them have another date at once, the

@@ -2,26 +2,26 @@
 //! what changed since, and call it 200.
 
 use super::{Coverage, ShownItem, WindowItem};
-use crate::feed::item::ItemId;
+use crate::item::ItemId;
 use std::collections::HashSet;
 
 /// Trust in answers to conditional requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ConditionalTrust {
+pub struct ConditionalTrust {
     /// Rises with every audit that bears out the conditional answer before it, falls with every
     /// other.
-    pub(crate) level: i8,
+    pub level: i8,
     /// Items that every conditional answer since the last audit lacked.
-    pub(crate) lacked: Option<LackedItems>,
+    pub lacked: Option<LackedItems>,
 }
 
 /// Items that conditional answers lacked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LackedItems {
+pub struct LackedItems {
     /// Number of answers.
-    pub(crate) answers: u32,
+    pub answers: u32,
     /// Items that each of them lacked.
-    pub(crate) ids: Vec<ItemId>,
+    pub ids: Vec<ItemId>,
 }
 
 /// Level from which conditional answers count as proof: the last two audits confirmed them.

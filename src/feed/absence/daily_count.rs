@@ -1,15 +1,15 @@
 //! Count of the items that are taken for deleted in a day because they are missing: a mistake of
 //! ours must not empty a feed before somebody notices (POLLING 2.3, step 5).
 
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// Items taken for deleted in one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DailyCount {
+pub struct DailyCount {
     /// Beginning of the day.
-    pub(crate) since: Stamp,
+    pub since: Stamp,
     /// Items so far.
-    pub(crate) count: u16,
+    pub count: u16,
 }
 
 /// Items of a feed that are taken for deleted in a day because they are missing, at most.

@@ -5,7 +5,7 @@
 //! Not the asking.
 
 use super::{CheckResult, PermalinkCheck, Proof, ProofPolicy, Suspect, SuspectBasis, WindowItem};
-use crate::feed::{
+use crate::{
     item::{ItemId, flapping_secs},
     stamp::Stamp,
 };
@@ -15,13 +15,13 @@ use std::collections::HashSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
     /// The posts, nearly in the order in which they left, at most [`DEPARTURES_MAX`].
-    pub(crate) rows: Vec<Departure>,
+    pub rows: Vec<Departure>,
     /// True while documents follow no order: then posts that left are shown again on their own.
-    pub(crate) is_unordered: bool,
+    pub is_unordered: bool,
     /// Beginning of the day in which pages are counted.
-    pub(crate) day: Stamp,
+    pub day: Stamp,
     /// Pages asked for in that day.
-    pub(crate) asked: u16,
+    pub asked: u16,
 }
 
 /// A post that left without a sign.

@@ -1,7 +1,7 @@
 //! The end of the documents that is the newest (POLLING 2.3, step 1).
 
 use super::{SURVIVORS_MIN, ShownItem, WindowItem};
-use crate::feed::{item::ItemId, longest_rise::longest_rise};
+use crate::{item::ItemId, longest_rise::longest_rise};
 use std::{
     cmp::Ordering,
     collections::{HashMap, HashSet},
@@ -9,19 +9,19 @@ use std::{
 
 /// Direction of documents, learnt from the end at which new items come in, where dates do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Direction {
+pub struct Direction {
     /// Insertions in a row at the head, or as a negative number at the end.
-    pub(crate) inserts: i8,
+    pub inserts: i8,
     /// Direction of the last document.
-    pub(crate) known: Option<NewestEnd>,
+    pub known: Option<NewestEnd>,
     /// Posts that are pinned to the head, before which nothing enters.
-    pub(crate) pins: u8,
+    pub pins: u8,
     /// Documents in a row of which nobody knows the direction.
-    pub(crate) unknown: u8,
+    pub unknown: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NewestEnd {
+pub enum NewestEnd {
     First,
     Last,
 }
@@ -171,7 +171,7 @@ fn by_dates(seen: &[ShownItem]) -> Option<NewestEnd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::item::KeyHash;
+    use crate::item::KeyHash;
 
     /// Checks insertions and pins after a document of these letters; capitals are new.
     fn check(before: (i8, u8), remembered: &str, shown: &str, expect: (i8, u8)) {

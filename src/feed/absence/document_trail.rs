@@ -2,32 +2,32 @@
 //! not what one lacks.
 
 use super::{Direction, ShownItem, WindowItem};
-use crate::feed::{item::ItemId, stamp::Stamp};
+use crate::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Facts of the last full documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DocumentTrail {
+pub struct DocumentTrail {
     /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
-    pub(crate) lengths: VecDeque<u16>,
-    pub(crate) direction: Direction,
+    pub lengths: VecDeque<u16>,
+    pub direction: Direction,
     /// Standing of the last document.
-    pub(crate) standing: DocumentStanding,
+    pub standing: DocumentStanding,
     /// Full documents in a row whose order could not be followed.
-    pub(crate) unstable: u8,
+    pub unstable: u8,
     /// Time of the last full document.
-    pub(crate) seen_at: Stamp,
+    pub seen_at: Stamp,
     /// Entries of a document that said to be the whole feed while the oldest posts rolled off.
-    pub(crate) capped: Option<u16>,
+    pub capped: Option<u16>,
     /// The same of one that did so once, which a deletion may have done.
-    pub(crate) perhaps_capped: Option<u16>,
+    pub perhaps_capped: Option<u16>,
     /// True once posts have rolled off at the very end as others came: nothing was pinned there.
-    pub(crate) rolls_off_at_end: bool,
+    pub rolls_off_at_end: bool,
 }
 
 /// Standing of a document, which decides what the same document proves when it comes again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum DocumentStanding {
+pub enum DocumentStanding {
     /// For the feed as it is: the remembered rows, without those that are missed, are its own.
     #[default]
     Judged,

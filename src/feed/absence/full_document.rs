@@ -7,7 +7,7 @@ use super::{
     comparison::{AbsenceRule, Comparison, DoubtedDocument, LackingItem},
     proof::{DocumentContext, SuspectBasis},
 };
-use crate::feed::{item::ItemId, stamp::Stamp};
+use crate::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
 
 /// Rows that are remembered.

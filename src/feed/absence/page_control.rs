@@ -4,7 +4,7 @@
 //! any post. Of a feed without posts it is the front page of its site. Not the asking.
 
 use super::{CheckResult, ControlFinding};
-use crate::feed::{item::ItemId, stamp::Stamp};
+use crate::{item::ItemId, stamp::Stamp};
 
 /// The last control of a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,13 +14,13 @@ pub struct PageControl {
     /// The page of the post that is in the feed.
     pub finding: ControlFinding,
     /// The first of the controls in a row that failed.
-    pub(crate) failing_since: Option<Stamp>,
+    pub failing_since: Option<Stamp>,
     /// Number of controls in a row that failed.
-    pub(crate) failed: u8,
+    pub failed: u8,
     /// Missing items whose words stand on that page, too, and how often, at most [`ALIKE_MAX`].
-    pub(crate) alike: Vec<(ItemId, u32)>,
+    pub alike: Vec<(ItemId, u32)>,
     /// The address at which that page stands, after redirects.
-    pub(crate) landing: String,
+    pub landing: String,
 }
 
 /// The page that answered a request for the page of an item.

@@ -2,7 +2,7 @@
 //! (POLLING 2.3). Asking is done elsewhere.
 
 use super::ControlFinding;
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 /// Result of a request for an item's own page.
@@ -57,8 +57,8 @@ pub struct PermalinkCheck {
     /// Number of requests.
     pub asked: u8,
     /// Requests in a row that brought nothing.
-    pub(crate) silent: u8,
-    pub(crate) finding: PageFinding,
+    pub silent: u8,
+    pub finding: PageFinding,
 }
 
 /// The next request for the page of a suspect.
@@ -75,7 +75,7 @@ pub enum NextCheck {
 
 /// Finding from all answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum PageFinding {
+pub enum PageFinding {
     /// Nothing for or against.
     #[default]
     Open,

@@ -5,7 +5,7 @@
 
 /// Count of recent documents in which a feed lost from inside what others lose at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pinned(pub(crate) u8);
+pub struct Pinned(pub u8);
 
 /// From then on documents prove nothing (POLLING 2.3: three times).
 const ON_MIN: u8 = 3;

@@ -5,7 +5,7 @@ use super::{
     AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, comparison::LackingItem,
     recurrence::DOUBTED_SECS,
 };
-use crate::feed::{item::flapping_secs, stamp::Stamp};
+use crate::{item::flapping_secs, stamp::Stamp};
 
 /// The circumstances of an observation.
 pub(super) struct DocumentContext<'a> {

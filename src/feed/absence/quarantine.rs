@@ -8,7 +8,7 @@ use super::{
     WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
     proof::SuspectBasis,
 };
-use crate::feed::{item::ItemId, stamp::Stamp};
+use crate::{item::ItemId, stamp::Stamp};
 use std::collections::HashSet;
 
 /// Longest quarantine, in seconds; then the window begins anew.

@@ -1,7 +1,7 @@
 //! Tombstones of the last thirty days: their pages are asked for again after 1, 3, 10 and 30 days,
 //! since what is back lives again, whether or not a document shows it. Not the asking.
 
-use crate::feed::{
+use crate::{
     item::{Item, ItemDigests, ItemId, Reason},
     stamp::Stamp,
 };

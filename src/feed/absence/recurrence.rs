@@ -4,7 +4,7 @@
 //! missing, nor what proves it.
 
 use super::WindowItem;
-use crate::feed::{item::ItemId, stamp::Stamp};
+use crate::{item::ItemId, stamp::Stamp};
 use std::collections::{HashSet, VecDeque};
 
 /// Trust in absence: the degree to which a missing item counts as gone.
@@ -33,14 +33,14 @@ pub enum DoubtReason {
 pub struct Recurrence {
     /// The last documents that showed again what was missing, newest last, at most
     /// [`RETURNS_MANY`].
-    pub(crate) seen: VecDeque<Stamp>,
+    pub seen: VecDeque<Stamp>,
     /// Items that were taken for deleted because they are missing and have not come back, newest
     /// last, at most [`ENDED_MAX`]; and whether that was doubted by then.
-    pub(crate) ended: VecDeque<(ItemId, bool)>,
+    pub ended: VecDeque<(ItemId, bool)>,
     /// Since when absence is doubted, and why; the last time that there was a reason to.
-    pub(crate) doubted: Option<(Stamp, DoubtReason)>,
+    pub doubted: Option<(Stamp, DoubtReason)>,
     /// Since when it proves nothing; likewise.
-    pub(crate) off: Option<Stamp>,
+    pub off: Option<Stamp>,
 }
 
 /// Documents that show again what was missing, within [`RETURNS_SECS`], that make absence doubtful.
@@ -135,7 +135,7 @@ impl Recurrence {
     }
 
     /// An item has come back without a document: it is not watched any more.
-    pub(crate) fn revive(&mut self, id: ItemId) {
+    pub fn revive(&mut self, id: ItemId) {
         self.ended.retain(|(ended, _)| *ended != id);
     }
 

@@ -3,7 +3,7 @@
 //! answer to an unconditional request, an hour later, agrees. Not what is missing from it.
 
 use super::{AbsenceTrust, Coverage, Recurrence};
-use crate::feed::{
+use crate::{
     item::{Content, Item, ItemId, Reason},
     stamp::Stamp,
 };
@@ -24,13 +24,13 @@ pub struct DocumentDates {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revivals {
     /// Posts that every full document has shown since then, at most [`WAITING_MAX`].
-    pub(crate) waiting: Vec<(ItemId, Stamp)>,
+    pub waiting: Vec<(ItemId, Stamp)>,
     /// Number of times, lately, that a document lacked again what waited.
-    pub(crate) refuted: u8,
+    pub refuted: u8,
     /// The last of those times.
-    pub(crate) refuted_at: Stamp,
+    pub refuted_at: Stamp,
     /// The newest dates that any document had.
-    pub(crate) newest: DocumentDates,
+    pub newest: DocumentDates,
 }
 
 /// Seconds for which every document must show a post again that an old one showed first.
@@ -147,7 +147,7 @@ impl Revivals {
 
     /// Takes in that the page of a deleted item is not there while documents show it again: they are
     /// old.
-    pub(crate) fn refute(&mut self, id: ItemId, now: Stamp) {
+    pub fn refute(&mut self, id: ItemId, now: Stamp) {
         if self.waits_since(id).is_some() {
             self.count_refuted(now);
         }

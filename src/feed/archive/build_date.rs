@@ -7,20 +7,20 @@ use everfeed_adapters::{Date, SlicedDocument};
 
 /// Build dates of the documents of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BuildDates {
+pub struct BuildDates {
     /// The latest, in microseconds since 1970.
-    pub(crate) latest_us: Option<i64>,
+    pub latest_us: Option<i64>,
     /// True when two documents have had one date, so that it is of the site, and not of the entries
     /// of each.
-    pub(crate) is_of_site: bool,
+    pub is_of_site: bool,
     /// Addresses of pages with an earlier one, at most [`OLDER_MAX`].
-    pub(crate) older: Vec<String>,
+    pub older: Vec<String>,
     /// The last page of links that has a date, and that date.
-    pub(crate) last: Option<(String, i64)>,
+    pub last: Option<(String, i64)>,
     /// The page that was built before the one behind it, and its date.
-    pub(crate) doubted: Option<(String, i64)>,
+    pub doubted: Option<(String, i64)>,
     /// Number of such pages. Where there are several, each page has the date of its own last change.
-    pub(crate) inversions: u32,
+    pub inversions: u32,
 }
 
 /// Days on which a page is read again that may be an older copy. Where it is none, nothing else would
@@ -91,7 +91,7 @@ impl ArchiveWalk {
     }
 
     /// The date of the last page of links that has one, in microseconds.
-    pub(crate) fn last_date_us(&self) -> Option<i64> {
+    pub fn last_date_us(&self) -> Option<i64> {
         let last = self.findings.built.as_ref()?.last.as_ref();
         last.map(|(_, at)| *at)
     }
@@ -119,7 +119,7 @@ fn head_us(seen: &WalkedDocument<'_>) -> Option<i64> {
 
 /// True for a document whose date is later than another, in microseconds, and the time at which it
 /// was built: where an entry has the same date, it may be no more than that of its newest entry.
-pub(crate) fn is_built_after(document: &SlicedDocument, before: i64) -> bool {
+pub fn is_built_after(document: &SlicedDocument, before: i64) -> bool {
     let updated = document.metadata.updated.as_ref();
     let Some(built) = updated
         .and_then(|date| date.at_us)

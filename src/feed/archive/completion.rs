@@ -2,7 +2,7 @@
 //! the end with its reason; not what proves the end.
 
 use super::{ArchiveWalk, WalkPhase, WalkRules, WalkedDocument, strategy::Strategy};
-use crate::feed::{
+use crate::{
     history::{History, PartialReason},
     last_walk::LastWalk,
     stamp::Stamp,
@@ -10,7 +10,7 @@ use crate::feed::{
 
 /// Result of a walk that has stopped for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Completion {
+pub enum Completion {
     /// The first item of the feed was reached.
     Complete,
     /// No strategy led anywhere, which says nothing of the history.
@@ -21,13 +21,13 @@ pub(crate) enum Completion {
 
 /// A request that failed, and is sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PageRetry {
+pub struct PageRetry {
     /// Reason of the last failure.
-    pub(crate) reason: PartialReason,
+    pub reason: PartialReason,
     /// Requests that failed, since the last pause.
-    pub(crate) tries: u8,
+    pub tries: u8,
     /// Pauses of a day so far; from the first one on nobody waits for the walk.
-    pub(crate) rounds: u8,
+    pub rounds: u8,
 }
 
 impl From<Completion> for History {

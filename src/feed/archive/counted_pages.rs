@@ -9,22 +9,22 @@ use url::Url;
 /// Numbering of pages in their addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedPages {
-    pub(crate) place: CounterPlace,
+    pub place: CounterPlace,
     /// The number in the address of the page that is being read.
-    pub(crate) at: u64,
+    pub at: u64,
     /// True when entries are counted; else pages.
-    pub(crate) entries: bool,
+    pub entries: bool,
     /// The number of the first entry or page.
-    pub(crate) start: u64,
+    pub start: u64,
     /// Other parameters of every address.
-    pub(crate) with: Vec<(String, String)>,
+    pub with: Vec<(String, String)>,
     /// From the number of the page before to this one, where entries are counted.
-    pub(crate) step: u64,
+    pub step: u64,
 }
 
 /// Part of the address that holds the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CounterPlace {
+pub enum CounterPlace {
     Query(String),
     /// With `{page}`.
     Path(String),

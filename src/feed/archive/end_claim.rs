@@ -1,20 +1,20 @@
 //! The claim that a walk has reached the last page: what it rests on, and the steps that prove it;
 //! not the answers to them.
 
-use crate::feed::history::PartialReason;
+use crate::history::PartialReason;
 
 /// The claim that a walk has reached the last page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EndClaim {
+pub struct EndClaim {
     /// The address behind the last page; of linked pages the last one itself.
-    pub(crate) url: String,
+    pub url: String,
     /// The reason to believe it.
-    pub(crate) sign: EndSign,
+    pub sign: EndSign,
 }
 
 /// The answer that looked like the end, or like no page at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EndSign {
+pub enum EndSign {
     /// The publisher says that there is nothing.
     Missing {
         /// 404 or 410; a 403 ends nothing.
@@ -51,7 +51,7 @@ pub(crate) enum EndSign {
 
 /// A step of the proof that a page was the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EndStep {
+pub enum EndStep {
     /// Asks one page further.
     Further,
     /// Asks far behind, at twice the number: several pages in a row may be missing.

@@ -7,7 +7,7 @@ use super::{
     ArchiveWalk, EndClaim, EndSign, EndStep, GUESSES_MAX, PageUse, WalkPhase, WalkReply, WalkRules,
     WalkedDocument, completion::Completion, reading::PageKind, strategy::Strategy,
 };
-use crate::feed::{
+use crate::{
     history::{EndProof, PartialReason},
     stamp::Stamp,
 };

@@ -2,7 +2,7 @@
 //! (H-25), and what they change is put into one chronological order (H-8). Presence only: archives
 //! say nothing by what they lack.
 
-use crate::feed::{
+use crate::{
     item::{Content, KeyHash, Reason},
     moment::Moment,
     reconcile::{Change, Known, Observation, ObservedEntry, ParsedEntry, chronology},
@@ -89,7 +89,7 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
                 } else {
                     reading.digests.raw
                 };
-                held.digests = crate::feed::item::ItemDigests {
+                held.digests = crate::item::ItemDigests {
                     raw,
                     ..reading.digests
                 };

@@ -8,7 +8,7 @@ use super::{
     strategy::{NextPage, Strategy},
     trail::{address, is_same_document},
 };
-use crate::feed::{
+use crate::{
     different_feed::{different_feed, named},
     history::{EndProof, PartialReason},
     stamp::Stamp,

@@ -1,7 +1,7 @@
 //! A page of an archive as it waits to be committed.
 
 use super::{ArchiveWalk, PageTrace, WalkedDocument};
-use crate::feed::{item::KeyHash, stamp::Stamp};
+use crate::{item::KeyHash, stamp::Stamp};
 use everfeed_adapters::{Digest, Hints, Metadata};
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use std::{

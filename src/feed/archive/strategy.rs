@@ -6,7 +6,7 @@ use super::{
     counted_pages::{CountedPages, of_recipe, pairs, searched, set_query},
     trail::address,
 };
-use crate::feed::history::PartialReason;
+use crate::history::PartialReason;
 use everfeed_adapters::platforms::{Profile, Recipe};
 use std::fmt;
 use url::Url;

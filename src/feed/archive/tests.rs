@@ -1,7 +1,7 @@
 //! Publishers in tables, and the walks through their archives; the files below hold the cases.
 
 use super::{completion::PAUSE_SECS, *};
-use crate::feed::item::KeyHash;
+use crate::item::KeyHash;
 use everfeed_adapters::{History as CheckResult, Link, Paging, platforms::Platforms};
 use std::collections::BTreeMap;
 

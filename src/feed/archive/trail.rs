@@ -2,7 +2,7 @@
 //! them.
 
 use super::WalkedDocument;
-use crate::feed::item::KeyHash;
+use crate::item::KeyHash;
 use everfeed_adapters::Digest;
 use std::collections::{BTreeMap, HashSet};
 
@@ -23,7 +23,7 @@ pub struct PageTrace<'a> {
 
 /// Memory of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WalkTrail {
+pub struct WalkTrail {
     /// Digests of addresses.
     pub(super) visited: HashSet<Digest>,
     /// Digests of bodies.

@@ -5,7 +5,7 @@ use super::{
     Filter, ItemWords, index_terms,
     index_terms::{IndexClause, IndexTerm},
 };
-use crate::feed::{
+use crate::{
     item::Item,
     order::{Axis, Order},
     record::FeedRecord,

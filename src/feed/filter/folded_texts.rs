@@ -2,9 +2,8 @@
 //! that a post is folded once, and not for each word that somebody searches for.
 
 use super::folding::FoldedWords;
-use crate::locks::lock;
 use everfeed_adapters::{Digest, Entry, Text};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Bytes of the texts of an entry from which on their words are remembered: smaller ones are folded
 /// in less than a millisecond.
@@ -45,7 +44,7 @@ pub(super) fn words_of(entry: &Entry) -> Arc<FoldedWords> {
 
 /// The place for the words of some texts, as the one asked for last.
 fn place_of(texts: Digest) -> Arc<OnceLock<Arc<FoldedWords>>> {
-    let mut all = lock(&REMEMBERED);
+    let mut all = REMEMBERED.lock().unwrap_or_else(PoisonError::into_inner);
     let known = all.iter().position(|known| known.texts == texts);
     let found = match known {
         Some(at) => all.remove(at),
@@ -61,7 +60,7 @@ fn place_of(texts: Digest) -> Arc<OnceLock<Arc<FoldedWords>>> {
 
 /// Forgets the words that were not asked for the longest, where there are too many.
 fn forget_oldest() {
-    let mut all = lock(&REMEMBERED);
+    let mut all = REMEMBERED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut bytes: usize = all.iter().map(Remembered::weight_bytes).sum();
     let mut kept_from = 0;
     while bytes > REMEMBERED_BYTES_MAX && kept_from < all.len() {
@@ -131,7 +130,7 @@ mod tests {
         for n in 0..REMEMBERED_BYTES_MAX / (2 * LARGE_BYTES_MIN) + 2 {
             words_of(&entry(TextKind::Plain, &other(n)));
         }
-        let all = lock(&REMEMBERED);
+        let all = REMEMBERED.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: usize = all.iter().map(Remembered::weight_bytes).sum();
         assert!(bytes <= REMEMBERED_BYTES_MAX, "{bytes}");
         drop(all);

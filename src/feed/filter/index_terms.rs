@@ -7,7 +7,7 @@ use super::{
     folding::{folded, runs_on},
     is_shown,
 };
-use crate::feed::item::Item;
+use crate::item::Item;
 use everfeed_adapters::{Entry, Person};
 
 /// A word or another term of an item, as a number that stays the same for ever. Few terms share

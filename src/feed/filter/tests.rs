@@ -1,7 +1,7 @@
 //! Filters: which values are meant, how they are spelt, and what they show.
 
 use super::*;
-use crate::feed::{
+use crate::{
     item::{ItemDigests, ItemId, Reason},
     record::FeedNo,
     stamp::Stamp,

@@ -1,7 +1,7 @@
 //! Batches and pauses of `IndexNow`, played on the pure state.
 
 use super::*;
-use crate::feed::item::{Content, ItemDigests, PublisherId, Reason};
+use crate::item::{Content, ItemDigests, PublisherId, Reason};
 use everfeed_adapters::{Entry, Link};
 use std::sync::Arc;
 

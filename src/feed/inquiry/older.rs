@@ -2,7 +2,7 @@
 //! come from.
 
 use super::DecisionBasis;
-use crate::feed::{
+use crate::{
     absence::{Coverage, ProofPolicy},
     archive::{ArchivedPage, merge, settle_known},
     item::KeyHash,

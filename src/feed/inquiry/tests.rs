@@ -1,7 +1,7 @@
 //! Inquiries, each driven against a feed that is a map.
 
 use super::*;
-use crate::feed::{
+use crate::{
     absence::{Coverage, ProofPolicy},
     item::{Content, ItemDigests, ItemId},
     reconcile::{Change, Decisions, ObservedEntry, ParsedEntry, reconcile},

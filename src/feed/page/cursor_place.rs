@@ -2,12 +2,12 @@
 //! applied: `time`, `moved`, `ahead` or `reset`; not the page that follows.
 
 use super::{Degraded, Listing, ListingPlace, Unanswerable, edge, time_bound};
-use crate::feed::{
+use crate::mistakes::{Mistake, is_made};
+use crate::{
     moment::Moment,
     order::Order,
     position::{Position, Span},
 };
-use crate::mistakes::{Mistake, is_made};
 use std::ops::Bound;
 
 /// Place of a position in ascending order, and its degradation if there was one.

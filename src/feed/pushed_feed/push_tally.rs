@@ -1,7 +1,7 @@
 //! The tally of pushes against polls: a service that does not tell of news is noticed (UPSTREAM
 //! U-12).
 
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// News that a poll found and no push told of, until a service is not trusted any more.
 const MISSES_MAX: u32 = 3;
@@ -42,7 +42,7 @@ impl PushedBy<'_> {
 
 impl PushTally {
     /// Takes in a push.
-    pub(crate) fn pushed(&mut self, now: Stamp) {
+    pub fn pushed(&mut self, now: Stamp) {
         self.settle(now);
         self.untold_since = None;
         self.misses = self.misses.saturating_sub(1);

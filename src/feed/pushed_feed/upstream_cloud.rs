@@ -3,7 +3,7 @@
 use super::{
     CallbackRoot, CloudAddress, ErrandEnd, PushErrand, PushPath, PushService, after_failure,
 };
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 use url::form_urlencoded;
 
 /// Seconds for which a registration holds.

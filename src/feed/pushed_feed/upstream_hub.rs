@@ -5,7 +5,7 @@ use super::{
     CallbackRoot, ErrandEnd, PushErrand, PushPath, PushReception, PushService, after_failure,
     after_refusal,
 };
-use crate::{feed::stamp::Stamp, secret::Secret};
+use crate::{secret::Secret, stamp::Stamp};
 use url::form_urlencoded;
 
 /// Seconds of the lease that is asked for.

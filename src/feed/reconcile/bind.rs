@@ -9,7 +9,7 @@ use super::{
     same_post::{Likeness, Word, apart},
     witnesses::Address,
 };
-use crate::feed::{
+use crate::{
     item::{Item, ItemId, KeyHash, Witnesses, iri, uuid_iri},
     record::IdRule,
 };

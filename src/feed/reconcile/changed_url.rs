@@ -5,7 +5,7 @@ use super::{
     Observation, ObservedEntry,
     witnesses::{Address, addresses, dated_titles},
 };
-use crate::feed::item::{Item, KeyHash};
+use crate::item::{Item, KeyHash};
 use std::{collections::HashSet, sync::Arc};
 
 /// The links of a document's entries, and their titles with dates.

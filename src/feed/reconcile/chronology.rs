@@ -1,11 +1,11 @@
 //! Which of two entries is older, as far as a document lets one know; not when anything was
 //! committed.
 
-use crate::feed::{item::plausible, moment::Moment};
+use crate::{item::plausible, moment::Moment};
 use everfeed_adapters::Entry;
 
 /// The publisher's date that sorts an entry: published, else updated (DESIGN section 3).
-pub(in crate::feed) fn date(entry: &Entry) -> Option<Moment> {
+pub(crate) fn date(entry: &Entry) -> Option<Moment> {
     let at = |date: &Option<everfeed_adapters::Date>| {
         date.as_ref().and_then(|date| plausible(date.at_us))
     };
@@ -13,7 +13,7 @@ pub(in crate::feed) fn date(entry: &Entry) -> Option<Moment> {
 }
 
 /// Publisher's date of the last change of an entry: updated, else published.
-pub(in crate::feed) fn touched(entry: &Entry) -> Option<Moment> {
+pub(crate) fn touched(entry: &Entry) -> Option<Moment> {
     let at = |date: &Option<everfeed_adapters::Date>| {
         date.as_ref().and_then(|date| plausible(date.at_us))
     };

@@ -6,7 +6,7 @@ use super::{
     difference::{EntryPart, PartDifference, Stretch, StretchKind, difference},
     figures::NumberMove,
 };
-use crate::feed::{
+use crate::{
     item::{ItemDigests, ItemId},
     stamp::Stamp,
 };

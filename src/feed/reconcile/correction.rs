@@ -4,7 +4,7 @@
 //! not the choice by witnesses alone, which is `rename`'s.
 
 use super::{Known, Observation, ObservedEntry, dated, rename::UnknownEntry, witnesses};
-use crate::feed::{
+use crate::{
     absence::WindowItem,
     item::{Item, ItemId, Witnesses},
     stamp::Stamp,

@@ -10,7 +10,7 @@ use super::{
     flood_limiter::FloodLimiter,
     witnesses,
 };
-use crate::feed::{
+use crate::{
     absence::{
         AbsenceFindings, CheckResult, Coverage, Proof, ProofPolicy, ShownItem, WindowEvent,
         archives::ArchiveSuspect, revival::DocumentSigns,

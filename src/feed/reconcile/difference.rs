@@ -2,7 +2,7 @@
 //! each; not what a difference means.
 
 use super::figures::{NumberMove, NumberPlace, TokenRange, is_number, number_move};
-use crate::feed::longest_rise::longest_rise;
+use crate::longest_rise::longest_rise;
 use everfeed_adapters::{
     Digest, Entry, Key,
     platforms::{Profile, content_digest},

@@ -1,6 +1,6 @@
 //! Edits: the rule by which an entry counts as changed; not what becomes of an edit.
 
-use crate::feed::item::ItemDigests;
+use crate::item::ItemDigests;
 use everfeed_adapters::{
     Entry,
     platforms::{Profile, content_digest},

@@ -10,7 +10,7 @@ use super::{
     edit::is_edit,
     witnesses,
 };
-use crate::feed::{
+use crate::{
     absence::AbsenceTrust,
     item::{Item, ItemDigests, ItemId, KeyHash, plausible},
     moment::Moment,

@@ -2,7 +2,7 @@
 //! parsed; not what the parsed ones change.
 
 use super::{Observation, ObservedEntry, ParsedEntry, WindowEntry, WindowState};
-use crate::feed::{
+use crate::{
     absence::Coverage,
     item::{ItemDigests, ItemId},
 };
@@ -82,7 +82,7 @@ fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Par
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::{item::KeyHash, reconcile::DeferredEdit, stamp::Stamp};
+    use crate::{item::KeyHash, reconcile::DeferredEdit, stamp::Stamp};
     use everfeed_adapters::{Hints, slice};
 
     /// An RSS document of these items: guid and title.

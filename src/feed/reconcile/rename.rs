@@ -6,7 +6,7 @@ use super::{
     Change, Decisions, Known, ParsedEntry, PutKind,
     same_post::{Likeness, SchemeChange, Word},
 };
-use crate::feed::{
+use crate::{
     item::{Item, ItemId, KeyHash, Witnesses},
     longest_rise::longest_rise,
 };

@@ -1,7 +1,7 @@
 //! Likeness of an entry and a held item: which witnesses agree, which contradict, and whether that
 //! makes them one post; not the choice among several.
 
-use crate::feed::item::{KeyHash, Witnesses};
+use crate::item::{KeyHash, Witnesses};
 
 /// Word of one witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Decisions on small documents, each against a store that is a map.
 
 use super::*;
-use crate::feed::{
+use crate::{
     absence::ProofPolicy,
     item::{Content, PublisherId, Reason, Witnesses},
     schedule::Repeat,

@@ -2,7 +2,7 @@
 //! operator is told of them.
 
 use super::{Observation, ObservedEntry, decide::believable};
-use crate::feed::{item::plausible, stamp::Stamp};
+use crate::{item::plausible, stamp::Stamp};
 use everfeed_adapters::{Date, Entry, Note};
 
 /// A note for each date in the entries that were read now. (Dates that could not be understood have

@@ -2,7 +2,7 @@
 //! title, dates, text), in a normal form, and as keys by which a store finds the items that share
 //! one; not the judgement of two entries.
 
-use crate::feed::item::{Item, KeyHash, Witnesses};
+use crate::item::{Item, KeyHash, Witnesses};
 use everfeed_adapters::{Date, Digest, Entry, Key, Text, TextKind};
 
 /// A witness for which two entries are compared at all.

@@ -2,7 +2,7 @@
 //! on the new address is asked. Not redirects of the server.
 
 use super::{FaultKind, NoAnswerCause};
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// Seconds for which documents must agree before their word is followed (UPSTREAM U-62; POLLING 0.7
 /// has as many for redirects).

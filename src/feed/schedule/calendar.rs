@@ -1,6 +1,6 @@
 //! The publisher's skipHours and skipDays; no other intervals.
 
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 
 const HOUR_SECS: u64 = 3600;
 const WEEK_HOURS: u64 = 7 * 24;

@@ -1,6 +1,6 @@
 //! Faults of a feed as values; the words for the operator are made from them.
 
-use crate::{feed::stamp::Stamp, secret::public_text};
+use crate::{secret::public_text, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //! answer means.
 
 use super::{FaultKind, FaultNote, Policy, PollState, Whose};
-use crate::feed::stamp::{SECOND_US, Stamp};
+use crate::stamp::{SECOND_US, Stamp};
 
 /// Seconds between polls at least, unless the configuration or the feed lowers it (DESIGN section
 /// 9).

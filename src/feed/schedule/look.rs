@@ -2,7 +2,7 @@
 //! poll, nor who waits for it.
 
 use super::PollState;
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 
 impl PollState {
     // Decides: When does a reader of an old address have its origin asked?
@@ -27,7 +27,7 @@ impl PollState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::schedule::{FaultKind, FaultNote, Health, Timetable};
+    use crate::schedule::{FaultKind, FaultNote, Health, Timetable};
 
     const NOW: Stamp = Stamp::from_secs(1_000_000);
 

@@ -1,7 +1,7 @@
 //! The feed that a configured page names: which address is asked in the place of the page; not how it
 //! is found.
 
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// The feed of a page that is configured in the place of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]

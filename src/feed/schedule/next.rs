@@ -5,7 +5,7 @@ use super::{
     PollState, QUOTA_SECS, Repeat, UrlConsent, ValidatorPair, Whose, calendar, interval,
     retry_after_secs,
 };
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
 use std::fmt;
 

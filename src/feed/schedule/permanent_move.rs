@@ -1,6 +1,6 @@
 //! Permanent redirects of a feed: from when on its new address is asked; not how they are followed.
 
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// Seconds for which permanent redirects must agree before they are believed (POLLING 0.7).
 const MOVED_SECS: u64 = 7 * 86_400;

@@ -7,7 +7,7 @@
 //! status pauses nothing, whatever its headers say.
 
 use super::{Policy, PollState, interval};
-use crate::feed::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// The longest `Retry-After` that is believed: seven days (POLLING 1.5).
 pub const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;

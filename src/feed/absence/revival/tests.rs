@@ -1,5 +1,5 @@
 use super::*;
-use crate::feed::item::ItemDigests;
+use crate::item::ItemDigests;
 
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;

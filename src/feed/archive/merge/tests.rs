@@ -1,7 +1,7 @@
 //! Which version of an entry counts, and in which order all of them come.
 
 use super::*;
-use crate::feed::{
+use crate::{
     archive::merge,
     item::{Content, Item, ItemDigests, Reason},
     reconcile::{Put, PutKind},

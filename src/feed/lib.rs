@@ -64,3 +64,7 @@ pub mod site_page;
 pub mod index_now;
 
 pub mod schedule;
+
+pub mod mistakes;
+
+pub mod secret;
