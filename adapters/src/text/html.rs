@@ -229,6 +229,7 @@ impl<'h> HtmlTag<'h> {
     }
 
     /// Place up to which it was read.
+    #[cfg(feature = "sanitise")]
     pub(super) fn place(&self) -> usize {
         self.at
     }

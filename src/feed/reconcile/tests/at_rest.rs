@@ -114,6 +114,9 @@ impl Held {
 }
 
 proptest! {
+    // A case is weeks of documents: these take as long as the 256 of most properties.
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn what_has_stood_for_a_day_and_two_polls_is_served_as_it_is_shown(
         seed in any::<u64>(),
