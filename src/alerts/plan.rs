@@ -8,8 +8,12 @@ use super::{
 use crate::{
     events::{Cause, Event, EventTopic},
     feed::stamp::Stamp,
+    locks::lock,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex},
+};
 
 /// Messages within an hour at most.
 const HOURLY_MAX: usize = 20;
@@ -25,14 +29,34 @@ pub(super) struct AlertPlan {
     quiet: Option<QuietHours>,
     again_after_secs: u64,
     causes: BTreeMap<Cause, ToldCause>,
-    /// The times at which messages were sent within the last hour.
-    sent: VecDeque<Stamp>,
+    /// The messages to the same receiver within the last hour.
+    sent: SentTimes,
     /// The time before which nothing is sent, because the last message could not be.
     not_before: Stamp,
     /// True while events wait because nothing may be sent: they become a digest.
     gathers: bool,
     /// Events that were dropped because too many causes waited.
     dropped: u64,
+}
+
+/// The times at which messages were sent to one receiver within the last hour. The clones are one: an
+/// alert that a reload changes goes on with the count of the one before it, which may still send what
+/// is due.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SentTimes(Arc<Mutex<VecDeque<Stamp>>>);
+
+impl SentTimes {
+    fn note(&self, now: Stamp) {
+        lock(&self.0).push_back(now);
+    }
+
+    /// The time from which on another message may be sent; `None` while one may be now.
+    fn full_until(&self, now: Stamp) -> Option<Stamp> {
+        let mut sent = lock(&self.0);
+        sent.retain(|at| now < at.plus_secs(HOUR_SECS));
+        let first = sent.front().filter(|_| sent.len() >= HOURLY_MAX);
+        first.map(|first| first.plus_secs(HOUR_SECS))
+    }
 }
 
 /// A cause, as its receiver knows it.
@@ -108,11 +132,16 @@ impl AlertPlan {
             quiet,
             again_after_secs,
             causes,
-            sent: VecDeque::new(),
+            sent: SentTimes::default(),
             not_before: Stamp::ZERO,
             gathers,
             dropped: 0,
         }
+    }
+
+    /// The same, which goes on with the count of messages of another.
+    pub(super) fn counting(self, sent: SentTimes) -> Self {
+        Self { sent, ..self }
     }
 
     /// Takes in an event; one that was revised takes the place of the one of its time.
@@ -134,7 +163,8 @@ impl AlertPlan {
             .as_ref()
             .is_some_and(|held| held.at == event.at);
         told.lasting = event.is_lasting_fault().then(|| event.clone());
-        // A revised one is not news, unless it was not told yet.
+        // A revised one is not news, unless it was not told yet. What is told of it later, has its
+        // present feeds.
         if !is_revised || told.news.is_some() {
             told.news = Some(event);
         }
@@ -145,8 +175,6 @@ impl AlertPlan {
     /// quiet hours, behind 20 messages within an hour and after a failure events gather, and become
     /// one digest.
     pub(super) fn next(&mut self, now: Stamp) -> AlertStep {
-        let is_recent = |at: &Stamp| now < at.plus_secs(HOUR_SECS);
-        self.sent.retain(is_recent);
         let again_after = self.again_after_secs;
         // Of those that have nothing to tell only the time counts, and that has passed.
         self.causes.retain(|_, told| {
@@ -190,8 +218,7 @@ impl AlertPlan {
     /// The time until which nothing is sent; `None` when something may be.
     fn held_until(&self, now: Stamp) -> Option<Stamp> {
         let quiet = self.quiet.and_then(|quiet| quiet.end_at(now));
-        let first = self.sent.front().filter(|_| self.sent.len() >= HOURLY_MAX);
-        let full = first.map(|first| first.plus_secs(HOUR_SECS));
+        let full = self.sent.full_until(now);
         let failed = (now < self.not_before).then_some(self.not_before);
         [quiet, full, failed].into_iter().flatten().max()
     }
@@ -213,7 +240,7 @@ impl AlertPlan {
 
     /// Notes that a message was sent.
     pub(super) fn sent(&mut self, message: &AlertMessage, now: Stamp) {
-        self.sent.push_back(now);
+        self.sent.note(now);
         self.not_before = Stamp::ZERO;
         let last = message.events().last().map(|event| event.at);
         let is_digest = matches!(message.content, MessageContent::Digest { .. });

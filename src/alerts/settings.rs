@@ -72,6 +72,12 @@ impl AlertSettings {
         }
     }
 
+    /// True for alerts whose messages reach the same receiver.
+    pub(super) fn is_to_receiver_of(&self, other: &Self) -> bool {
+        let receiver = |it: &Self| (it.url.clone(), it.to.clone(), it.command.clone());
+        receiver(self) == receiver(other)
+    }
+
     /// Everything in it that cannot be meant.
     pub fn problems(&self) -> Vec<RefusedSetting> {
         let mut problems = Vec::new();
@@ -249,5 +255,17 @@ mod tests {
             settings.receiver()
         );
         assert!(!shown.contains("hush"), "{shown}");
+    }
+
+    #[test]
+    fn another_time_or_secret_makes_no_other_receiver() {
+        let read = |text: &str| toml::from_str::<AlertSettings>(text).unwrap();
+        let one = read(&format!("url = \"http://a/\"\n{SECRET}"));
+        let same =
+            read("url = \"http://a/\"\nagain_after_secs = 60\nquiet_hours = \"22:00-07:00\"\n");
+        assert!(one.is_to_receiver_of(&same));
+        for other in ["url = \"http://b/\"\n", "command = [\"/x\"]\n", MAIL] {
+            assert!(!one.is_to_receiver_of(&read(other)), "{other}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::{
     command::AlertCommand,
     mail::AlertMail,
     message::AlertMessage,
-    plan::{AlertPlan, AlertStep},
+    plan::{AlertPlan, AlertStep, SentTimes},
     settings::AlertSettings,
     webhook::AlertWebhook,
 };
@@ -67,6 +67,8 @@ struct Alert {
     settings: AlertSettings,
     inbox: mpsc::Sender<Event>,
     state: AlertState,
+    /// Its messages within the last hour.
+    sent: SentTimes,
 }
 
 /// The state of an alert.
@@ -128,7 +130,8 @@ impl Alerts {
     }
 
     /// The alerts of other settings. Those that stand in them as they were go on; each of the others
-    /// ends once it has sent what is due, or begins.
+    /// ends once it has sent what is due, or begins. One to the same receiver goes on with the count of
+    /// messages within an hour.
     #[must_use]
     pub fn changed(
         &self,
@@ -150,6 +153,9 @@ impl Alerts {
                 continue;
             };
             let (inbox, events) = mpsc::channel(WAITING_MAX);
+            let is_same = |alert: &&Alert| alert.settings.is_to_receiver_of(settings);
+            let known_receiver = self.0.iter().find(is_same);
+            let sent = known_receiver.map_or_else(SentTimes::default, |alert| alert.sent.clone());
             let state = AlertState {
                 number,
                 receiver: settings.receiver(),
@@ -163,7 +169,8 @@ impl Alerts {
                     settings.again_after_secs,
                     known,
                     Stamp::from_micros(parts.clock.now_us()),
-                ),
+                )
+                .counting(sent.clone()),
                 clock: parts.clock.clone(),
                 events,
                 state: state.clone(),
@@ -173,6 +180,7 @@ impl Alerts {
                 settings: settings.clone(),
                 inbox,
                 state,
+                sent,
             });
         }
         Self(Arc::new(alerts))
@@ -393,6 +401,7 @@ mod tests {
             text: key.into(),
             remedy: String::new(),
             feeds: AffectedFeeds::default(),
+            joined_at: None,
         }
     }
 

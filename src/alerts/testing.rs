@@ -21,6 +21,7 @@ pub(super) fn message(text: &str) -> AlertMessage {
         text: text.into(),
         remedy: "wait".into(),
         feeds: AffectedFeeds::default(),
+        joined_at: None,
     };
     AlertMessage {
         id: "event_1".into(),

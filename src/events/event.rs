@@ -28,6 +28,8 @@ pub struct Event {
     pub remedy: String,
     /// The feeds that it concerns.
     pub feeds: AffectedFeeds,
+    /// The time at which a feed joined it last; `None` while it concerns those of its beginning.
+    pub joined_at: Option<Stamp>,
 }
 
 /// Kind of an event.
@@ -81,7 +83,13 @@ impl Event {
             text,
             remedy,
             feeds,
+            joined_at: None,
         }
+    }
+
+    /// The time of its last change that readers are to see: a feed that joined, or its own.
+    pub fn updated(&self) -> Stamp {
+        self.joined_at.map_or(self.at, |joined| joined.max(self.at))
     }
 
     /// The type of the event for programs: its topic and its kind.

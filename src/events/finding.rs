@@ -69,6 +69,15 @@ impl AffectedFeeds {
         }
     }
 
+    /// True where there are feeds that are not among those before: a name, or a greater number. One
+    /// that is not named and comes for another is not noticed.
+    pub fn has_joined(&self, before: &Self) -> bool {
+        let is_new = |name: &String| !before.names.contains(name);
+        // Those that were not named move up when others leave.
+        let are_all_named = before.total as usize <= before.names.len();
+        self.total > before.total || (are_all_named && self.names.iter().any(is_new))
+    }
+
     /// Them in words: the names, and the number of the others.
     pub fn words(&self) -> String {
         let names = self.names.join(", ");

@@ -114,7 +114,7 @@ impl Journal {
         let mut untold = observed.more;
         for (cause, finding) in here {
             if let Some(open) = self.open.get_mut(cause) {
-                revised.extend(open.with_feeds_of(finding));
+                revised.extend(open.with_feeds_of(finding, now));
                 continue;
             }
             if self.open.len() >= OPEN_MAX {
@@ -164,6 +164,7 @@ impl Journal {
         Some(Event {
             at: self.next_at(now),
             kind: EventKind::Ended,
+            joined_at: None,
             ..open.reported
         })
     }
@@ -212,13 +213,26 @@ impl Journal {
 }
 
 impl OpenCause {
-    /// The event with the feeds of a finding, where those are others than it tells of.
-    fn with_feeds_of(&mut self, finding: &Finding) -> Option<Event> {
+    // Decides: When does an event that was reported change again?
+    /// The event with the feeds of a finding, where those are others than it tells of. One that more
+    /// feeds have joined has changed; one that feeds have left has not.
+    fn with_feeds_of(&mut self, finding: &Finding, now: Stamp) -> Option<Event> {
         if finding.feeds == self.reported.feeds || finding.feeds.total == 0 {
             return None;
         }
-        let Event { at, kind, .. } = self.reported;
-        self.reported = Event::of(finding, kind, at);
+        let Event {
+            at,
+            kind,
+            joined_at,
+            ..
+        } = self.reported;
+        let before = self.reported.updated();
+        let is_joined = finding.feeds.has_joined(&self.reported.feeds);
+        self.reported = Event {
+            // A clock that was set back makes no event older.
+            joined_at: is_joined.then(|| now.max(before.next())).or(joined_at),
+            ..Event::of(finding, kind, at)
+        };
         Some(self.reported.clone())
     }
 }
@@ -350,9 +364,16 @@ mod tests {
             (second.revised[0].at, second.revised[0].feeds.total),
             (first.at, 2)
         );
+        // It moves up in a feed reader.
+        assert_eq!(second.revised[0].updated(), AT.plus_secs(2));
         // Nobody is told that a feed lasts to fail which is well again.
         let third = journal.observe(&of(&["y"]), AT.plus_secs(4));
         assert_eq!((third.events.len(), third.revised[0].feeds.total), (0, 1));
+        assert_eq!(third.revised[0].updated(), AT.plus_secs(2), "none joined");
+        // A restart remembers it.
+        let mut again = Journal::after(&third.revised);
+        let fourth = again.observe(&of(&["z"]), AT.plus_secs(5));
+        assert_eq!(fourth.revised[0].updated(), AT.plus_secs(5));
         let end = journal.observe(&of(&[]), AT.plus_secs(6));
         assert_eq!(end, Reported::default());
         let end = journal

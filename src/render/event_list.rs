@@ -57,7 +57,7 @@ impl EventList<'_> {
         xml.open("entry", &[]);
         xml.leaf("title", &[], &event.headline());
         xml.leaf("id", &[], &event_id(self.public_url, event));
-        xml.leaf("updated", &[], &event.at.rfc3339());
+        xml.leaf("updated", &[], &event.updated().rfc3339());
         xml.leaf("published", &[], &event.at.rfc3339());
         xml.empty("category", &[("term", Some(event.cause.topic.name()))]);
         xml.empty("category", &[("term", Some(event.kind.name()))]);
@@ -76,6 +76,7 @@ impl EventList<'_> {
                 "title": event.headline(),
                 "content_text": event.lines(),
                 "date_published": event.at.rfc3339(),
+                "date_modified": event.updated().rfc3339(),
                 "tags": [event.cause.topic.name(), event.kind.name()],
                 "_everfeed": event_json(event),
             })
@@ -96,7 +97,8 @@ impl EventList<'_> {
     }
 
     fn updated(&self) -> Stamp {
-        self.events.first().map_or(self.since, |event| event.at)
+        let last = self.events.iter().map(Event::updated).max();
+        last.unwrap_or(self.since)
     }
 }
 
@@ -189,6 +191,7 @@ mod tests {
             text: text.into(),
             remedy: text.into(),
             feeds: AffectedFeeds::one(text),
+            joined_at: None,
         }
     }
 
@@ -203,6 +206,32 @@ mod tests {
 
     /// Texts that would break a document that took them as they are.
     const ODD: &str = "</content>]]>&amp;<script>alert(1)</script>\u{0}\u{202e}\"'";
+
+    #[test]
+    fn an_event_that_a_feed_joined_is_updated_then_and_published_before() {
+        let joined_at = Some(AT.plus_secs(60));
+        let joined = Event {
+            joined_at,
+            ..event("500", EventKind::Began)
+        };
+        let later = Event {
+            at: AT.plus_secs(9),
+            ..event("other", EventKind::Began)
+        };
+        let events = [later, joined];
+        let atom = list(&events).atom();
+        let of_feed = "<updated>2023-11-14T22:14:20Z</updated>";
+        // That of the feed, and that of the entry.
+        assert_eq!(atom.matches(of_feed).count(), 2, "{atom}");
+        assert!(
+            atom.contains("<published>2023-11-14T22:13:20Z</published>"),
+            "{atom}"
+        );
+        let json: Value = serde_json::from_str(&list(&events).json()).unwrap();
+        let item = &json["items"][1];
+        assert_eq!(item["date_modified"], "2023-11-14T22:14:20Z");
+        assert_eq!(item["date_published"], "2023-11-14T22:13:20Z");
+    }
 
     #[test]
     fn a_feed_reads_back_with_whose_fault_since_when_and_what_to_do() {

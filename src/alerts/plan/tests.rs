@@ -25,6 +25,7 @@ fn of_topic(topic: EventTopic, key: &str, kind: EventKind, at: Stamp) -> Event {
         text: "500".into(),
         remedy: String::new(),
         feeds: AffectedFeeds::default(),
+        joined_at: None,
     }
 }
 
@@ -311,4 +312,64 @@ fn a_restart_in_quiet_hours_loses_nothing_that_waits_for_their_end() {
         plan.next(later),
         AlertStep::Wait(Some(end.plus_secs(AGAIN)))
     );
+}
+
+#[test]
+fn a_feed_that_joins_a_cause_is_in_its_next_message_and_sends_none_of_its_own() {
+    let mut played = Played::at(NOON, None);
+    let began = Event {
+        feeds: AffectedFeeds::one("one"),
+        ..event("a", EventKind::Began, NOON)
+    };
+    played.plan.take_in(began.clone());
+    played.play(600);
+    let mut joined = began;
+    for name in ["two", "three"] {
+        joined.feeds.add(name);
+        joined.joined_at = Some(played.now);
+        played.plan.take_in(joined.clone());
+        played.play(60);
+    }
+    played.check(&["0 a"]);
+    let due = NOON.plus_secs(AGAIN);
+    let AlertStep::Send(message) = played.plan.next(due) else {
+        panic!("it is due");
+    };
+    assert_eq!(message.events()[0].feeds.words(), "one, two, three");
+    // A restart before that loses none of them.
+    let mut again = AlertPlan::after(None, AGAIN, [&joined], NOON.plus_secs(900));
+    let AlertStep::Wait(Some(wait)) = again.next(NOON.plus_secs(900)) else {
+        panic!("it was told already");
+    };
+    let AlertStep::Send(message) = again.next(wait) else {
+        panic!("it is due");
+    };
+    assert_eq!((wait, message.events()[0].feeds.total), (due, 3));
+}
+
+#[test]
+fn a_reload_of_an_alert_begins_no_count_of_its_messages_anew() {
+    let mut before = Played::at(NOON, None);
+    for no in 0..20 {
+        before.take_in(&format!("{no}"), EventKind::Happened);
+    }
+    before.play(600);
+    assert_eq!(before.sent.len(), 20);
+    let counts = before.plan.sent.clone();
+    let plan = AlertPlan::after(None, 60, [], before.now).counting(counts);
+    let mut after = Played {
+        plan,
+        begin: NOON,
+        now: before.now,
+        sent: Vec::new(),
+    };
+    after.take_in("x", EventKind::Happened);
+    after.take_in("y", EventKind::Happened);
+    after.play(3 * 3600);
+    after.check(&["3600 2 events"]);
+    // Without the count they would have gone at once.
+    let mut anew = Played::at(before.now, None);
+    anew.take_in("x", EventKind::Happened);
+    anew.play(60);
+    anew.check(&["0 x"]);
 }

@@ -27,6 +27,7 @@ pub(in crate::store) fn event(secs: u64, key: &str, kind: EventKind) -> Event {
         text: "500 <b>ö</b>".into(),
         remedy: "wait".into(),
         feeds: AffectedFeeds::one("blog"),
+        joined_at: None,
     }
 }
 

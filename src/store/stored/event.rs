@@ -11,7 +11,7 @@ impl StoredKind for Event {
 }
 
 stored_structs! {
-    Event { at, kind, cause, severity, whose, owner, since, title, text, remedy, feeds }
+    Event { at, kind, cause, severity, whose, owner, since, title, text, remedy, feeds, joined_at }
     Cause { topic, key }
     AffectedFeeds { names, total }
 }

@@ -1179,6 +1179,7 @@ fn samples() -> Vec<Sample> {
                     names: vec!["a".into(), "b".into()],
                     total: 12,
                 },
+                joined_at: None,
             },
         ),
         sample(
