@@ -234,9 +234,17 @@ pub(super) fn of_sites(
     reading: &mut ConfigReading<'_>,
 ) {
     let mut hosts = BTreeSet::new();
-    for (path, site) in sites {
+    for (no, (path, site)) in sites.iter().enumerate() {
         for problem in site.problems() {
             reading.take_over(problem.within(path));
+        }
+        let has_secret = |(_, other): &(String, SiteSettings)| {
+            other.readers_secret.is_some() && other.readers_secret == site.readers_secret
+        };
+        if sites[..no].iter().any(has_secret) {
+            let wanted = "another site has this secret, and its owner would see the readers of this one. Give each its own, such as \
+                          what `openssl rand -hex 20` prints";
+            reading.refuse(&format!("{path}.readers_secret"), "***", wanted);
         }
         if !hosts.insert(&site.host) {
             let (key, found) = match &site.host {

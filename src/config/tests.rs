@@ -1522,3 +1522,24 @@ fn a_feed_of_a_site_has_the_name_that_it_is_given_and_its_own() {
         &["site[0].feeds", "a feed at a query cannot be private"],
     );
 }
+
+#[test]
+fn two_sites_with_one_readers_secret_are_refused_and_it_is_not_repeated() {
+    const SECRET: &str = "b6f1c1a9d2e04c7f8a35";
+    let site = |port: u16, secret: &str| {
+        format!(
+            "[[site]]\nhost = \"h{port}.example\"\norigin = \"http://127.0.0.1:{port}\"\nfeeds = [\"/a.xml\"]\nreaders_secret = \"{secret}\"\n"
+        )
+    };
+    let told = error(&(site(1, SECRET) + &site(2, SECRET)));
+    assert!(
+        told.contains("site[1].readers_secret") && told.contains("another site"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("site[0]") && !told.contains(SECRET),
+        "{told}"
+    );
+    let other = site(1, SECRET) + &site(2, "00112233445566778899");
+    Config::parse("ever.toml", &other).unwrap();
+}

@@ -532,14 +532,15 @@ impl Site {
         self.is_below(path, |own| matches!(own, [SECRET, _, ..]))
     }
 
-    /// The secret in the path of a request for the page about the readers of a site, which nobody
-    /// spells in another way.
+    /// The secret in the path of a request for the page about the readers of a site. A slash behind it
+    /// changes nothing: the origin of the site would learn the secret otherwise.
     pub fn readers_secret<'a>(&self, path: &'a str) -> Option<&'a str> {
         let mut rest = path;
         for step in self.prefix.iter().map(String::as_str).chain([READERS]) {
             rest = rest.strip_prefix('/')?.strip_prefix(step)?;
         }
-        rest.strip_prefix('/').filter(|secret| !secret.is_empty())
+        let secret = rest.strip_prefix('/')?.trim_end_matches('/');
+        (!secret.is_empty()).then_some(secret)
     }
 
     // Decides: Which paths of a site are ours, whatever they name?

@@ -1,7 +1,8 @@
 //! Whatever a configuration names outside of itself, tried: addresses to listen at, servers behind
-//! sites, and the rights of files with secrets.
+//! sites, commands of alerts, and the rights of files with secrets.
 
 use crate::{
+    alerts::AlertSettings,
     config::{Config, ConfigSource, Origin, settings_in_force},
     secret::public_url,
 };
@@ -23,6 +24,9 @@ const CONNECT_WAITS: Duration = Duration::from_secs(5);
 /// Servers that are tried at once.
 const AT_ONCE: usize = 16;
 
+/// Rights of anybody to run a file.
+const RUN_BY_ANY: u32 = 0o111;
+
 /// Rights of everybody on the machine to read a file.
 const READ_BY_ALL: u32 = 0o004;
 
@@ -42,10 +46,11 @@ pub(super) async fn all(config: &Config, file: &Path, running: &[String]) -> Vec
     origins.dedup();
     let tried = stream::iter(origins).map(of_origin).buffered(AT_ONCE);
     told.extend(tried.collect::<Vec<_>>().await.into_iter().flatten());
+    told.extend(config.alert.iter().filter_map(of_command));
     told.extend(of_secrets(config, file));
     if told.is_empty() {
         told.push(
-            "the listeners, the servers of sites and the rights of files: no fault".to_owned(),
+            "the listeners, the servers of sites, the commands of alerts and the rights of files: no fault".to_owned(),
         );
     }
     told
@@ -86,6 +91,32 @@ async fn of_origin(origin: Url) -> Option<String> {
     Some(format!(
         "{origin} of a site: {why}. Start that server, or give its address"
     ))
+}
+
+/// The fault of a command of an alert that cannot be run. It is not run for this. Whether this user may
+/// run it says nothing of the user of the service, so any right to run it counts.
+fn of_command(alert: &AlertSettings) -> Option<String> {
+    let program = alert.command.first()?;
+    let (why, remedy) = match fs::metadata(program) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (
+            "there is no such file".to_owned(),
+            "Give the whole path of a program".to_owned(),
+        ),
+        Err(error) => (
+            error.to_string(),
+            "Give a program that can be read".to_owned(),
+        ),
+        Ok(found) if !found.is_file() => (
+            "this is no file".to_owned(),
+            "Give the whole path of a program".to_owned(),
+        ),
+        Ok(found) if found.permissions().mode() & RUN_BY_ANY == 0 => (
+            "nobody may run this file".to_owned(),
+            format!("Run `chmod +x {program}`"),
+        ),
+        Ok(_) => return None,
+    };
+    Some(format!("{program} of an alert: {why}. {remedy}"))
 }
 
 /// The faults of files with secrets that everybody on the machine can read.
@@ -166,5 +197,29 @@ mod tests {
         let told = tried(up, 0o640, &running).await;
         assert!(told.len() == 1 && told[0].ends_with("no fault"), "{told:?}");
         drop((listening, other));
+    }
+
+    #[test]
+    fn a_command_of_an_alert_that_cannot_be_run_is_told_and_none_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, mark) = (folder.path().join("notify"), folder.path().join("mark"));
+        let script = format!("#!/bin/sh\ntouch {}\n", mark.display());
+        let told = || {
+            of_command(&AlertSettings {
+                command: vec![program.display().to_string(), "--urgent".into()],
+                ..AlertSettings::default()
+            })
+        };
+        assert!(told().unwrap().contains("no such file"));
+        fs::create_dir(&program).unwrap();
+        assert!(told().unwrap().contains("no file"));
+        fs::remove_dir(&program).unwrap();
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o644)).unwrap();
+        assert!(told().unwrap().contains("chmod +x"));
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(told(), None);
+        assert!(!mark.exists(), "it is not run");
+        assert_eq!(of_command(&AlertSettings::default()), None);
     }
 }

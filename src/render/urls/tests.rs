@@ -348,3 +348,26 @@ fn a_root_that_lost_a_part_of_its_path_leads_on_and_does_not_turn_round() {
     );
     assert_eq!(moved(now), None);
 }
+
+#[test]
+fn a_slash_behind_the_secret_of_readers_leads_to_the_same_page() {
+    for prefix in ["", "/smart"] {
+        let site = site("https://b.example", prefix);
+        let secret = |path: &str| {
+            site.readers_secret(&format!("{prefix}{path}"))
+                .map(str::to_owned)
+        };
+        assert_eq!(secret("/readers/hush").as_deref(), Some("hush"));
+        assert_eq!(secret("/readers/hush/").as_deref(), Some("hush"));
+        assert_eq!(secret("/readers/hush//").as_deref(), Some("hush"));
+        for other in [
+            "/readers",
+            "/readers/",
+            "/readers//",
+            "/reader/hush",
+            "/readershush",
+        ] {
+            assert_eq!(secret(other), None, "{other}");
+        }
+    }
+}
