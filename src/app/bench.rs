@@ -66,6 +66,7 @@ impl Bench {
             accounts: wiring.account_desk(),
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
             site_faults: wiring.site_faults.clone(),
+            search_engines: search_engines.clone(),
             events: events.clone(),
             item_counts: ItemCounts::default(),
             started_at: self.started_at.clone(),

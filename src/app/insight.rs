@@ -38,6 +38,7 @@ use crate::{
     ingest::{PollWait, Poller, Urgency, WaitCause},
     notify::Notify,
     readership::{ReaderList, Readership},
+    search_engines::SearchEngines,
     secret::{public_text, public_url},
     serve::{
         admin::{EventForm, EventRange, Insight, OperatorAnswer, OwnInsight, SubscriberCommand},
@@ -72,6 +73,7 @@ pub(super) struct Overview {
     /// The certificate that everfeed gets itself.
     pub(super) certificate: Option<CertificateWatch>,
     pub(super) site_faults: SiteFaults,
+    pub(super) search_engines: SearchEngines,
     pub(super) events: EventLog,
     pub(super) item_counts: ItemCounts,
     pub(super) started_at: String,
@@ -456,6 +458,7 @@ impl Overview {
         };
         let failing = self.poller.failing().into_iter();
         let site_faults = self.site_faults.all();
+        let engines = self.search_engines.findings(explain::now());
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.started_at.clone(),
@@ -481,6 +484,7 @@ impl Overview {
                 .iter()
                 .map(|(origin, note)| site_fault(origin, note))
                 .collect(),
+            search_engines: engines.into_iter().map(CauseStatus::from).collect(),
             feeds,
             next,
             removed: removed_feeds.iter().map(|feed| feed.name.clone()).collect(),

@@ -3,7 +3,7 @@
 
 use super::{registry::UnreadEntry, removed::RemovedFeed};
 use crate::{
-    events::FailingFeeds,
+    events::{FailingFeeds, Finding, Severity},
     feed::{
         pushed_feed::{PushStage, PushStanding},
         schedule::{FaultNote, Whose},
@@ -54,6 +54,8 @@ pub struct Status {
     pub causes: Vec<CauseStatus>,
     /// Sites whose feeds could not be looked for the last time.
     pub site_faults: Vec<SiteFault>,
+    /// Faults of search engines that are told of the pages of sites (IndexNow), by site.
+    pub search_engines: Vec<CauseStatus>,
     /// Each feed of the range that was asked for, by name.
     pub feeds: Vec<FeedStatus>,
     /// Path of the feeds after these, if there are more.
@@ -401,7 +403,7 @@ impl From<&FaultNote> for FaultStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CauseStatus {
-    /// `feeds` or `network`, as in events.
+    /// `feeds`, `network` or `search_engines`, as in events.
     pub topic: String,
     /// Its key, as in events.
     pub key: String,
@@ -417,6 +419,8 @@ pub struct CauseStatus {
     pub remedy: String,
     /// Since when.
     pub since: String,
+    /// `fault` or `notice`: a notice says of something that works what the operator should know.
+    pub severity: String,
     /// Names of all of its feeds.
     pub feeds: Vec<String>,
 }
@@ -424,6 +428,15 @@ pub struct CauseStatus {
 impl From<FailingFeeds<'_>> for CauseStatus {
     fn from(failing: FailingFeeds<'_>) -> Self {
         let FailingFeeds { finding, names } = failing;
+        Self {
+            feeds: names.into_iter().map(str::to_owned).collect(),
+            ..Self::from(finding)
+        }
+    }
+}
+
+impl From<Finding> for CauseStatus {
+    fn from(finding: Finding) -> Self {
         Self {
             topic: finding.cause.topic.name().to_owned(),
             key: finding.cause.key,
@@ -433,7 +446,11 @@ impl From<FailingFeeds<'_>> for CauseStatus {
             text: finding.text,
             remedy: finding.remedy,
             since: finding.since.rfc3339(),
-            feeds: names.into_iter().map(str::to_owned).collect(),
+            severity: match finding.severity {
+                Severity::Fault => "fault".to_owned(),
+                Severity::Notice => "notice".to_owned(),
+            },
+            feeds: finding.feeds.names,
         }
     }
 }

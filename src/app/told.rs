@@ -72,6 +72,14 @@ impl Told {
             let text = format!("site {origin}: everfeed could not look for its feeds: {told}");
             broken.push(BrokenLine::of(&site.fault, text));
         }
+        let (faults, engine_notes): (Vec<&CauseStatus>, Vec<_>) = first
+            .search_engines
+            .iter()
+            .partition(|cause| cause.severity != "notice");
+        broken.extend(faults.into_iter().map(|cause| BrokenLine {
+            text: of_search_engine(cause, now),
+            owner: Some(cause.owner.clone()),
+        }));
         broken.extend(failing_feeds(&first.causes, &feeds, now));
         if let Some(xmpp) = &first.xmpp
             && let Some(fault) = &xmpp.fault
@@ -83,6 +91,8 @@ impl Told {
             )));
         }
         let mut notes = Vec::new();
+        let told = engine_notes.into_iter();
+        notes.extend(told.map(|cause| of_search_engine(cause, now)));
         let of_store = [&first.store.restored, &first.store.removals_unread];
         for told in of_store.into_iter().flatten() {
             notes.push(format!("store: {told}"));
@@ -136,6 +146,20 @@ impl Told {
         }
         Self { broken, notes }
     }
+}
+
+/// A search engine that does not take the pages of a site, in a line with what to do.
+fn of_search_engine(cause: &CauseStatus, now: DateTime<Utc>) -> String {
+    let CauseStatus {
+        title,
+        text,
+        owner,
+        remedy,
+        since,
+        ..
+    } = cause;
+    let since = when(Some(since), now).unwrap_or_default();
+    format!("{title}: {text} (the fault is {owner}; since {since}). To do: {remedy}")
 }
 
 /// The feeds that fail, a line for each cause. A feed that is part of no cause has a line of its own.

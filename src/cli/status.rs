@@ -419,6 +419,25 @@ mod tests {
     }
 
     #[test]
+    fn a_search_engine_that_takes_no_key_is_told_with_whose_fault_and_what_to_do() {
+        let of = |severity: &str| {
+            sheet(&[json!({
+                "version": "1", "started_at": "2026-06-01T00:00:00Z",
+                "search_engines": [{ "topic": "search_engines", "title": "e.example does not take the key of https://b.example/",
+                    "whose": "configuration", "owner": "in your configuration", "text": "it answered 403 Forbidden",
+                    "remedy": "restart", "since": "2026-06-01T22:00:00Z", "severity": severity }],
+                "feeds": [],
+            })])
+        };
+        let line = "e.example does not take the key of https://b.example/: it answered 403 Forbidden (the fault is in your \
+                    configuration; since 2 h ago). To do: restart";
+        assert_eq!(of("fault").broken, [line]);
+        let notice = of("notice");
+        assert!(notice.broken.is_empty(), "{:?}", notice.broken);
+        assert_eq!(notice.notes, [line]);
+    }
+
+    #[test]
     fn everything_that_is_broken_is_told_with_its_owner() {
         let status = json!({
             "version": "1", "started_at": "2026-06-01T00:00:00Z",

@@ -55,9 +55,10 @@ fn finding(site: &ToldSite, fault: &IndexNowFault, engine: &str, now: Stamp) -> 
             "see that the host leads to everfeed, and that no server in front answers for *.txt itself. everfeed goes on trying",
         ),
         IndexNowFaultKind::Refused => (
-            FaultOwner::Service,
+            FaultOwner::Configuration,
             format!("{engine} refused URLs of {root}"),
-            "nothing: these URLs are not sent again, and later ones are. See the answer for the reason",
+            "see that `host` of the [[site]] is the host of these URLs, and that its key file can be read from the internet. \
+             These URLs are not sent again, and later ones are",
         ),
         IndexNowFaultKind::Forbidden => (
             FaultOwner::Configuration,

@@ -427,6 +427,9 @@ async fn a_refused_key_is_tried_again_after_a_restart_and_nothing_is_skipped_r_3
     rig.pass(1000).await;
     let title = format!("api.indexnow.org does not take the key of {ROOT}");
     assert_eq!(rig.findings(), [(Severity::Fault, title)]);
+    let finding = rig.engines.findings(Stamp::from_micros(rig.clock.now_us()));
+    assert_eq!(finding[0].whose.name(), "configuration");
+    assert!(finding[0].remedy.contains("key file"), "{finding:?}");
     rig.restart(TAKEN).await;
     assert_eq!(rig.sent(), [vec!["2"], vec!["2", "3"]]);
     assert_eq!(rig.findings(), []);
