@@ -50,6 +50,8 @@ pub mod status;
 
 pub mod told;
 
+mod upstream_ways;
+
 pub mod overview;
 
 mod gauges;

@@ -367,8 +367,7 @@ impl Config {
 
     /// The URL by which publishers find out who asks.
     pub fn contact_url(&self) -> &Url {
-        let configured = self.upstream.contact_url.as_ref();
-        configured.unwrap_or(&self.server.public_url)
+        self.upstream.contact_url_or(&self.server.public_url)
     }
 
     /// The feeds that are registered: those of the file and of sites, and the groups.

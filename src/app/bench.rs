@@ -35,13 +35,15 @@ impl Bench {
     /// running.
     pub(super) async fn begin(&self) -> anyhow::Result<Overview> {
         let wiring = &self.wiring;
-        let upstream = wiring.upstream()?;
-        let poller = wiring.poller(upstream.clone()).await?;
+        let upstream_ways = wiring.upstream_ways()?;
+        let upstream_before = wiring.live.upstream();
+        let poller = wiring.poller(&upstream_ways).await?;
         let groups = wiring.groups().await?;
         let own = wiring.own_places(&self.context, &self.listening);
         let own_places = own.clone();
         let hub = wiring.hub(&self.readers, own)?;
-        let started = hub.start(&wiring.config.webhook).await;
+        let webhooks = wiring.live.webhooks();
+        let started = hub.start(&webhooks).await;
         started.context("the stored subscriptions")?;
         let xmpp = wiring.xmpp(&self.readers)?;
         let subscriber = wiring.subscriber(own_places).await;
@@ -93,7 +95,7 @@ impl Bench {
         };
         let tasks = WorkTasks::default();
         tasks.run(|stop| watch.run(stop));
-        for watch in wiring.site_watches(&upstream, &self.reloader) {
+        for watch in wiring.site_watches(&upstream_ways.polls.upstream, &self.reloader) {
             tasks.run(|stop| watch.run(stop));
         }
         tasks.run(|stop| groups.run(stop));
@@ -114,8 +116,10 @@ impl Bench {
                 tracing::warn!(error = %error, "The states of the last polls could not be saved: {error}");
             }
         });
+        let upstream_ways = Arc::new(upstream_ways);
         self.workplace.put(Work {
             poller,
+            upstream_ways: upstream_ways.clone(),
             hub: hub.clone(),
             subscriber,
             xmpp: pushing,
@@ -123,6 +127,16 @@ impl Bench {
         });
         // A reload since the hub was made found none here.
         hub.reload(&wiring.live.hub());
+        let upstream = wiring.live.upstream();
+        if upstream != upstream_before {
+            let contact = upstream.contact_url_or(&wiring.config.server.public_url);
+            upstream_ways.reload(&upstream, contact)?;
+        }
+        let now = wiring.live.webhooks();
+        if now != webhooks {
+            let reloaded = hub.reload_webhooks(&now).await;
+            reloaded.context("the webhooks of a reload")?;
+        }
         Ok(overview)
     }
 }

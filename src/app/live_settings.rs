@@ -1,15 +1,18 @@
 //! The settings beside feeds and groups that a reload puts in force while everything runs: the terms of
-//! the hub, the alerts, and the credentials of origins. All others wait for a start.
+//! the hub, the webhooks, the requests to publishers, the alerts, and the credentials of origins. All others wait for a start.
 
+use super::upstream_ways::UpstreamWays;
 use crate::{
     alerts::AlertSettings,
     config::Config,
-    hub::{self, Hub},
-    ingest::{CredentialSettings, Credentials},
+    hub::{self, Hub, WebhookSettings},
+    ingest::{self, CredentialSettings, Credentials},
     setting::differing_keys,
+    store::StoreError,
 };
 use std::sync::Arc;
 use tokio::sync::watch;
+use url::Url;
 
 /// The settings in force. Cheap to clone; the clones are one.
 #[derive(Clone)]
@@ -23,6 +26,8 @@ pub(super) struct LiveSettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct InForce {
     hub: hub::Config,
+    webhooks: Vec<WebhookSettings>,
+    upstream: ingest::Config,
     alerts: Vec<AlertSettings>,
     credentials: Vec<CredentialSettings>,
 }
@@ -35,6 +40,8 @@ impl LiveSettings {
     pub(super) fn of(config: &Config) -> Self {
         let in_force = InForce {
             hub: config.hub.clone(),
+            webhooks: config.webhook.clone(),
+            upstream: config.upstream.clone(),
             alerts: config.alert.clone(),
             credentials: config.credentials.clone(),
         };
@@ -54,6 +61,38 @@ impl LiveSettings {
         self.in_force.borrow().hub.clone()
     }
 
+    /// The terms of requests to publishers.
+    pub(super) fn upstream(&self) -> ingest::Config {
+        self.in_force.borrow().upstream.clone()
+    }
+
+    /// Puts those of a configuration in force, here and in the work of this process. Tells the keys
+    /// that changed. An error changes nothing.
+    pub(super) fn reload_upstream(
+        &self,
+        config: &Config,
+        public_url: &Url,
+        ways: Option<&UpstreamWays>,
+    ) -> anyhow::Result<Vec<String>> {
+        let before = self.upstream();
+        let after = before.reloaded(&config.upstream);
+        let keys = upstream_keys(&before, &after);
+        if keys.is_empty() {
+            return Ok(keys);
+        }
+        if let Some(ways) = ways {
+            ways.reload(&after, after.contact_url_or(public_url))?;
+        }
+        self.in_force
+            .send_modify(|in_force| in_force.upstream = after);
+        Ok(keys)
+    }
+
+    /// The webhooks.
+    pub(super) fn webhooks(&self) -> Vec<WebhookSettings> {
+        self.in_force.borrow().webhooks.clone()
+    }
+
     /// The alerts, for whoever sends them.
     pub(super) fn alerts(&self) -> LiveAlerts {
         LiveAlerts(self.in_force.subscribe())
@@ -65,11 +104,34 @@ impl LiveSettings {
         before.differing_keys(&before.reloaded(config))
     }
 
-    /// Puts those of a configuration in force, here and in the hub of this process. Tells the keys that
-    /// changed. Nothing of it can fail.
+    /// Puts the webhooks of a configuration in force, here and in the hub of this process. True where
+    /// they changed. After an error those before stay in force, and the next reload tries it again.
+    pub(super) async fn reload_webhooks(
+        &self,
+        config: &Config,
+        hub: Option<&Hub>,
+    ) -> Result<bool, StoreError> {
+        if self.webhooks() == config.webhook {
+            return Ok(false);
+        }
+        if let Some(hub) = hub {
+            hub.reload_webhooks(&config.webhook).await?;
+        }
+        let webhooks = config.webhook.clone();
+        self.in_force
+            .send_modify(|in_force| in_force.webhooks = webhooks);
+        Ok(true)
+    }
+
+    /// Puts those of a configuration in force, but for its webhooks and `[upstream]`, here and in the hub of this
+    /// process. Tells the keys that changed. Nothing of it can fail.
     pub(super) fn reload(&self, config: &Config, hub: Option<&Hub>) -> Vec<String> {
         let before = self.in_force.borrow().clone();
-        let after = before.reloaded(config);
+        let after = InForce {
+            webhooks: before.webhooks.clone(),
+            upstream: before.upstream.clone(),
+            ..before.reloaded(config)
+        };
         let changed = before.differing_keys(&after);
         if before.credentials != after.credentials {
             self.credentials.replace(&after.credentials);
@@ -89,6 +151,8 @@ impl InForce {
     fn reloaded(&self, config: &Config) -> Self {
         Self {
             hub: self.hub.reloaded(&config.hub),
+            webhooks: config.webhook.clone(),
+            upstream: self.upstream.reloaded(&config.upstream),
             alerts: config.alert.clone(),
             credentials: config.credentials.clone(),
         }
@@ -101,11 +165,21 @@ impl InForce {
         if self.credentials != other.credentials {
             keys.push("credentials".to_owned());
         }
+        keys.extend(upstream_keys(&self.upstream, &other.upstream));
+        if self.webhooks != other.webhooks {
+            keys.push("webhook".to_owned());
+        }
         if self.alerts != other.alerts {
             keys.push("alert".to_owned());
         }
         keys
     }
+}
+
+/// The keys in which two `[upstream]` differ.
+fn upstream_keys(one: &ingest::Config, other: &ingest::Config) -> Vec<String> {
+    let keys = differing_keys(one, other).into_iter();
+    keys.map(|key| format!("upstream.{key}")).collect()
 }
 
 impl LiveAlerts {
@@ -183,5 +257,58 @@ mod tests {
         assert!(live.reload(&new, None).is_empty() && !alerts.have_changed());
         live.reload(&config(""), None);
         assert!(credentials.at(&url).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_reload_has_the_webhooks_of_the_file_and_tells_that_they_changed() {
+        let live = LiveSettings::of(&config(""));
+        let webhook = "[[webhook]]\nurl = \"http://hook.example/\"\nfeed = \"blog\"\n\
+                       secret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n";
+        let new = config(webhook);
+        assert_eq!(live.changes(&new), ["webhook"]);
+        // What cannot fail leaves them alone.
+        assert!(live.reload(&new, None).is_empty() && live.webhooks().is_empty());
+        assert!(live.reload_webhooks(&new, None).await.unwrap());
+        assert_eq!(live.webhooks(), new.webhook);
+        assert!(live.changes(&new).is_empty());
+        assert!(!live.reload_webhooks(&new, None).await.unwrap());
+    }
+
+    #[test]
+    fn each_key_of_upstream_is_taken_in_as_the_table_of_keys_says() {
+        let before = ingest::Config::default();
+        for (key, value) in by_key(&before) {
+            let other = match (&*key, &value) {
+                ("contact_url", _) => json!("https://contact.example/"),
+                ("signature_agent", _) => json!("dictionary"),
+                ("large_domains", _) => json!(["large.example"]),
+                (_, Value::Null) => json!("/a/key.pem"),
+                (_, Value::Number(number)) => json!(number.as_u64().unwrap() + 1),
+                other => panic!("{other:?}"),
+            };
+            let mut written = serde_json::to_value(&before).unwrap();
+            written[&key] = other.clone();
+            let new: ingest::Config = serde_json::from_value(written).unwrap();
+            let after = serde_json::to_value(before.reloaded(&new)).unwrap();
+            let expect = match effect(&format!("upstream.{key}")) {
+                Effect::Reload => other,
+                Effect::Restart => value,
+            };
+            assert_eq!(after[&key], expect, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_reload_tells_the_keys_of_upstream_and_whoever_begins_to_work_has_them() {
+        let live = LiveSettings::of(&config(""));
+        let new = config("[upstream]\ntotal_secs = 7\npolls_in_flight_max = 9\n");
+        assert_eq!(live.changes(&new), ["upstream.total_secs"]);
+        let url = Url::parse("http://b.example/").unwrap();
+        let changed = live.reload_upstream(&new, &url, None).unwrap();
+        assert_eq!(changed, ["upstream.total_secs"]);
+        assert_eq!(live.upstream().total_secs, 7);
+        let usual = ingest::Config::default().polls_in_flight_max;
+        assert_eq!(live.upstream().polls_in_flight_max, usual);
+        assert!(live.reload_upstream(&new, &url, None).unwrap().is_empty());
     }
 }

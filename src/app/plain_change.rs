@@ -9,18 +9,29 @@ use crate::{
     catalog::{BATCH_FEEDS_MAX, CatalogSnapshot, RegisteredFeed},
     config::{Config, FeedEntry},
     feed::record::FeedNo,
+    hub::WebhookSettings,
     setting::differing_keys,
     store::{RegistryChange, Store, StoreError},
 };
 use std::collections::HashSet;
 
+/// The settings beside which a change is made.
+#[derive(Clone, Copy)]
+pub(super) struct BesidePlain<'a> {
+    /// The configuration of the start.
+    pub(super) started_with: &'a Config,
+    /// The webhooks in force.
+    pub(super) webhooks: &'a [WebhookSettings],
+}
+
 /// Decides on a change. `None` where all entries have to be read for it.
 pub(super) async fn plan(
     store: &dyn Store,
-    started_with: &Config,
+    beside: BesidePlain<'_>,
     catalog: &CatalogSnapshot,
     wanted: &WantedChange,
 ) -> Option<PlannedChange> {
+    let started_with = beside.started_with;
     let is_alone = store.nodes().is_none()
         && started_with.site.is_empty()
         && !started_with.lacks_feeds()
@@ -30,7 +41,7 @@ pub(super) async fn plan(
     }
     match wanted {
         WantedChange::Put(entries) => put(store, started_with, catalog, entries).await,
-        WantedChange::Remove(name) => remove(started_with, catalog, name),
+        WantedChange::Remove(name) => remove(beside.webhooks, catalog, name),
     }
 }
 
@@ -107,16 +118,13 @@ async fn put(
 }
 
 fn remove(
-    started_with: &Config,
+    webhooks: &[WebhookSettings],
     catalog: &CatalogSnapshot,
     name: &String,
 ) -> Option<PlannedChange> {
     let mut names = (**catalog.registry()).clone();
     let feed = catalog.feed(name)?;
-    let is_named = started_with
-        .webhook
-        .iter()
-        .any(|webhook| webhook.feed == *name);
+    let is_named = webhooks.iter().any(|webhook| webhook.feed == *name);
     let may_go = feed.settings.is_plain()
         && names.sound.remove(name).is_some()
         && !is_named
@@ -217,7 +225,11 @@ mod tests {
             may_be_short: bool,
         ) -> Result<(String, bool), RegistryAnswer> {
             let store = &self.store;
-            let short = plan(store, &self.config, &self.catalog, &wanted).await;
+            let beside = BesidePlain {
+                started_with: &self.config,
+                webhooks: &self.config.webhook,
+            };
+            let short = plan(store, beside, &self.catalog, &wanted).await;
             let short = short.filter(|_| may_be_short);
             let is_short = short.is_some();
             let mut planned = match short {
@@ -374,6 +386,29 @@ mod tests {
         ] {
             let (report, is_short) = side.apply(change.unwrap(), true).await.unwrap();
             assert!(is_short, "{report}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_feed_that_a_webhook_in_force_names_does_not_go_the_short_way() {
+        let mut side = Side::new().await;
+        let entry = Entry {
+            name: "a",
+            url: "http://x/a",
+            lines: "",
+        };
+        let wanted = side.put(&[entry]).unwrap();
+        side.apply(wanted, true).await.unwrap();
+        let text = "url = \"http://h/\"\nfeed = \"a\"\nsecret = \"whsec_\"\n";
+        let webhook: WebhookSettings = toml::from_str(text).unwrap();
+        let wanted = WantedChange::Remove("a".to_owned());
+        for (webhooks, is_short) in [(vec![webhook], false), (Vec::new(), true)] {
+            let beside = BesidePlain {
+                started_with: &side.config,
+                webhooks: &webhooks,
+            };
+            let planned = plan(&side.store, beside, &side.catalog, &wanted).await;
+            assert_eq!(planned.is_some(), is_short);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{
     beside_worker,
     live_settings::LiveSettings,
     move_questions::{self, LeftAddress, MoveQuestion, move_questions},
-    plain_change,
+    plain_change::{self, BesidePlain},
     registry::{self, NextFeeds, PlainFeeds, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_among},
     status::{ConfigStatus, ReloadStatus, now},
@@ -234,7 +234,7 @@ impl Reloader {
         let (config, names, digest) = self.load().await?;
         self.refuse_beside_running(&config, &names)?;
         super::tell_warnings(&config.warnings());
-        let waiting = waiting_for_restart(&parts.started_with, &config);
+        let mut waiting = waiting_for_restart(&parts.started_with, &config);
         let (questions, left) = self.asked_of_sites(&config, &names).await;
         let feeds = self.feeds_of(&config).await?;
         registry::tell_unread(&names);
@@ -242,9 +242,29 @@ impl Reloader {
         *lock(&self.digest) = digest;
         // Behind everything that can be refused.
         let work = parts.workplace.work();
-        let settings = parts
-            .live
-            .reload(&config, work.as_ref().map(|work| &*work.hub));
+        let hub = work.as_ref().map(|work| &*work.hub);
+        let mut settings = parts.live.reload(&config, hub);
+        let ways = work.as_ref().map(|work| &*work.upstream_ways);
+        let public_url = &parts.started_with.server.public_url;
+        match parts.live.reload_upstream(&config, public_url, ways) {
+            Ok(changed) => settings.extend(changed),
+            Err(error) => {
+                tracing::warn!(
+                    "[upstream] could not be put in force, the next start does it: {error}"
+                );
+                waiting.push("upstream".to_owned());
+            }
+        }
+        match parts.live.reload_webhooks(&config, hub).await {
+            Ok(true) => settings.push("webhook".to_owned()),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(
+                    "The webhooks could not be put in force, the next reload or start does it: {error}"
+                );
+                waiting.push("webhook".to_owned());
+            }
+        }
         let mut moved = Vec::new();
         for change in &changes.changed {
             if !change.keys.iter().any(|key| key == "url") {
@@ -385,6 +405,7 @@ impl Reloader {
         let running = self.parts.gate.catalog.snapshot();
         let names = running.registry();
         let mut config = self.parts.started_with.clone();
+        config.webhook = self.parts.live.webhooks();
         let of_file = running.polled();
         let of_file = of_file.filter(|feed| !names.sound.contains(&feed.settings.name));
         config.feed = of_file.map(|feed| (*feed.settings).clone()).collect();
@@ -466,7 +487,11 @@ impl Reloader {
         {
             return Err(registry::not_there(name, catalog.feed(name).is_some()));
         }
-        let plain = plain_change::plan(store, &self.parts.started_with, &catalog, &wanted).await;
+        let beside = BesidePlain {
+            started_with: &self.parts.started_with,
+            webhooks: &self.parts.live.webhooks(),
+        };
+        let plain = plain_change::plan(store, beside, &catalog, &wanted).await;
         let mut planned = match plain {
             Some(planned) => planned,
             None => {

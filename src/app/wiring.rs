@@ -14,6 +14,7 @@ use super::{
     relay::Relay,
     reload::Reloader,
     site_feeds::{SiteFaults, SiteWatch},
+    upstream_ways::{UpstreamParts, UpstreamWay, UpstreamWays},
     workplace::Workplace,
 };
 use crate::{
@@ -36,8 +37,7 @@ use crate::{
     identity::Identity,
     ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{
-        self, ClientConfig, Governor, KnownNets, NotingResolver, OwnMark, Signer,
-        client::upstream_via, public_address::SystemResolver,
+        self, ClientConfig, Governor, KnownNets, OwnMark, Signer, public_address::SystemResolver,
     },
     notify::Notify,
     proxy::{Proxy, ProxyPeer},
@@ -150,37 +150,35 @@ impl Wiring {
         })
     }
 
-    /// The way to publishers.
-    pub(super) fn upstream(&self) -> anyhow::Result<Upstream> {
-        self.upstream_at(Governor::default())
-    }
-
-    /// The way of looks for readers of old addresses: a pace of their own, beside that of polls,
-    /// checks and walks.
-    fn look_upstream(&self) -> anyhow::Result<Upstream> {
-        self.upstream_at(Governor::new(LOOKS_BURST, LOOKS_PER_SEC))
-    }
-
-    fn upstream_at(&self, pace: Governor) -> anyhow::Result<Upstream> {
+    /// The ways to publishers. Looks for readers of old addresses have a pace of their own, beside that
+    /// of polls, checks and walks.
+    pub(super) fn upstream_ways(&self) -> anyhow::Result<UpstreamWays> {
         let signer = self.identity.clone().map(|identity| Signer {
             identity,
             clock: self.clock.clone(),
         });
-        let client = ClientConfig {
-            idle_per_host: self.idle_per_host,
+        let parts = UpstreamParts {
             signer,
-            ..self.config.upstream.client()
-        };
-        let resolver = NotingResolver {
-            inner: Arc::new(SystemResolver),
+            idle_per_host: self.idle_per_host,
             nets: self.nets.clone(),
         };
-        let client = upstream_via(&client, pace, Arc::new(resolver))?;
-        let contact = self.config.contact_url().clone();
-        let upstream = Upstream::new(client, contact, self.clock.clone());
-        Ok(upstream
+        let polls = self.upstream_way(&parts, Governor::default())?;
+        let looks = self.upstream_way(&parts, Governor::new(LOOKS_BURST, LOOKS_PER_SEC))?;
+        Ok(UpstreamWays {
+            parts,
+            polls,
+            looks,
+        })
+    }
+
+    fn upstream_way(&self, parts: &UpstreamParts, pace: Governor) -> anyhow::Result<UpstreamWay> {
+        let config = self.live.upstream();
+        let client = parts.client(&config, pace.clone())?;
+        let contact = config.contact_url_or(&self.config.server.public_url);
+        let upstream = Upstream::new(client, contact.clone(), self.clock.clone())
             .marked(self.mark.clone())
-            .with_credentials(self.live.credentials()))
+            .with_credentials(self.live.credentials());
+        Ok(UpstreamWay { upstream, pace })
     }
 
     /// The name by which everfeed asks callbacks and authorities.
@@ -282,7 +280,8 @@ impl Wiring {
         Ok(AcmeKept::Rows(rows))
     }
 
-    pub(super) async fn poller(&self, upstream: Upstream) -> anyhow::Result<Poller> {
+    pub(super) async fn poller(&self, ways: &UpstreamWays) -> anyhow::Result<Poller> {
+        let (upstream, looks) = (ways.polls.upstream.clone(), ways.looks.upstream.clone());
         let (store, notify) = (self.store.clone(), self.notify.clone());
         let context = Context {
             metrics: self.metrics.clone(),
@@ -301,7 +300,7 @@ impl Wiring {
         }
         Ok(Poller::load(context, upstream, feeds)
             .await?
-            .looking_by(self.look_upstream()?))
+            .looking_by(looks))
     }
 
     /// The keeper of groups, whose heads are known from here on.

@@ -1,6 +1,7 @@
 //! The work of a process: polls, pushes, groups, sites, certificates, XMPP. A process that shares its store with
 //! others has it now and then, any other one has it from its start to its end. Not how it begins.
 
+use super::upstream_ways::UpstreamWays;
 use crate::{
     feed::record::FeedNo,
     hub::Hub,
@@ -24,6 +25,8 @@ pub(super) struct Workplace(Arc<RwLock<Option<Arc<Work>>>>);
 /// The parts that work, and their tasks.
 pub(super) struct Work {
     pub(super) poller: Poller,
+    /// The ways to publishers, which a reload changes.
+    pub(super) upstream_ways: Arc<UpstreamWays>,
     pub(super) hub: Arc<Hub>,
     /// Whoever subscribes at hubs of others; `None` where nobody does.
     pub(super) subscriber: Option<Subscriber>,

@@ -1,7 +1,10 @@
 //! Commands on their way to the task of a subscription: accepted requests, and the operator's.
 
 use super::deliver::question::Verdict;
-use crate::store::{StoreError, subscriptions::Pending};
+use crate::store::{
+    StoreError,
+    subscriptions::{Pending, Target},
+};
 use tokio::sync::oneshot;
 
 /// A request that was accepted, on its way to the subscription's task.
@@ -27,6 +30,12 @@ pub(super) enum TaskCommand {
     End {
         /// True to tell the subscriber.
         is_told: bool,
+        done: oneshot::Sender<()>,
+    },
+    /// The configuration gives it another target at the same address.
+    Retarget {
+        /// The target.
+        target: Box<Target>,
         done: oneshot::Sender<()>,
     },
 }

@@ -209,7 +209,7 @@ impl Hub {
     }
 
     /// The way to the task of a subscription, which is called up if it rests.
-    fn mailbox(&self, key: Key) -> Option<Mailbox> {
+    pub(super) fn mailbox(&self, key: Key) -> Option<Mailbox> {
         match self.shared.index.known_way(key)? {
             Way::Known(mailbox) => Some(mailbox),
             Way::AtRest(called_up, mailbox) => {
@@ -222,7 +222,7 @@ impl Hub {
 }
 
 /// Gives a command, and waits until it is carried out. False where the task has ended before.
-async fn commanded(
+pub(super) async fn commanded(
     mailbox: &Mailbox,
     command: impl FnOnce(oneshot::Sender<()>) -> TaskCommand,
 ) -> bool {
@@ -230,7 +230,7 @@ async fn commanded(
     mailbox.send(command(done)).await.is_ok() && is_done.await.is_ok()
 }
 
-fn key_of(sub: &Subscription) -> Key {
+pub(super) fn key_of(sub: &Subscription) -> Key {
     Key::of(&sub.topic, sub.target.address())
 }
 

@@ -312,6 +312,12 @@ impl SubscriptionTask {
                 let _ = done.send(());
             }
             TaskCommand::End { is_told, done } => self.end(is_told, done).await,
+            TaskCommand::Retarget { target, done } => {
+                // A try under way has the target before it; the next one has this.
+                self.row.sub.target = *target;
+                self.row.save().await;
+                let _ = done.send(());
+            }
         }
     }
 

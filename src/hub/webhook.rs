@@ -1,21 +1,26 @@
 //! Webhooks of the configuration: URLs that get every change of a feed, as subscriptions whose terms
 //! the operator sets; not how a change is delivered.
 
-use super::{Hub, Shared};
+use super::{
+    Hub, Shared,
+    command::TaskCommand,
+    desk::{commanded, key_of},
+};
 use crate::{
-    feed::{filter::Filter, order::Order, view::View},
+    feed::{filter::Filter, order::Order, record::FeedNo, view::View},
     render::Representation,
     secret::Secret,
     setting::RefusedSetting,
     standard_webhooks,
     store::{
-        StoreError, Subscription, SubscriptionNo,
+        StoreError, Subscription, SubscriptionNo, listing,
         subscriptions::{
             Intent, Lease, LeaseTerms, NewSubscription, Pending, Progress, Start, Target,
             WebhookTarget,
         },
     },
 };
+use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use tracing::{info, warn};
@@ -76,29 +81,128 @@ impl Hub {
     ) -> Result<BTreeSet<SubscriptionNo>, StoreError> {
         let mut registered = BTreeSet::new();
         for webhook in webhooks {
-            let catalog = self.shared.gate.catalog.snapshot();
-            let feed = catalog.feed(&webhook.feed).map(|feed| feed.no);
-            // One whose feed is not there any more keeps its position, and waits.
-            let Some(feed) = feed.or(catalog.withdrawn(&webhook.feed)) else {
-                warn!(
-                    "A webhook is for the feed `{}`, which there is not",
-                    webhook.feed
-                );
-                continue;
-            };
-            // The configuration was checked.
-            let Ok(filter) = Filter::spelt(&webhook.filter) else {
-                continue;
-            };
-            let view = View {
-                feed,
-                order: Order::MODIFIED,
-                filter,
-            };
-            let sub = registered_one(&self.shared, webhook, view).await?;
-            registered.insert(sub);
+            if let Some(view) = self.view_of(webhook) {
+                let sub = registered_one(&self.shared, webhook, view).await?;
+                registered.insert(sub);
+            }
         }
         Ok(registered)
+    }
+
+    /// Puts other webhooks in force while the hub works. Those that stay keep their positions, and one
+    /// whose secret changed signs with the new one from its next try on; a new one begins with the next
+    /// change; all others end. After an error some of them may be in force, and the same call completes
+    /// it.
+    pub async fn reload_webhooks(&self, webhooks: &[WebhookSettings]) -> Result<(), StoreError> {
+        let mut in_force = BTreeSet::new();
+        for webhook in webhooks {
+            let Some(view) = self.view_of(webhook) else {
+                continue;
+            };
+            let no = match self.registered_before(webhook, &view).await? {
+                Some(sub) => {
+                    self.retarget(&sub, webhook).await;
+                    sub.no
+                }
+                None => {
+                    let no = registered_one(&self.shared, webhook, view).await?;
+                    if let Some((sub, progress)) = self.shared.store.subscription(no).await? {
+                        self.take_in(&sub, &progress);
+                    }
+                    no
+                }
+            };
+            in_force.insert(no);
+        }
+        let mut ended = Vec::new();
+        let mut stored = listing::subscriptions(&*self.shared.store, None);
+        while let Some((sub, _)) = stored.try_next().await? {
+            if matches!(sub.target, Target::Webhook(_)) && !in_force.contains(&sub.no) {
+                ended.push(sub);
+            }
+        }
+        for sub in ended {
+            let host = super::host_of(sub.target.url());
+            info!(callback.host = %host, "A webhook at {host} ends: it is not configured any more");
+            self.end_webhook(&sub).await?;
+        }
+        Ok(())
+    }
+
+    /// The subscription of a webhook that this hub has at work or at rest.
+    async fn registered_before(
+        &self,
+        webhook: &WebhookSettings,
+        view: &View,
+    ) -> Result<Option<Subscription>, StoreError> {
+        let shared = &self.shared;
+        let (topic, target) = (webhook.topic(shared, view), webhook.target());
+        let known = shared.find_subscription(view.feed, &topic, target.address());
+        let known = known.await?.map(|(sub, _)| sub);
+        Ok(known.filter(|sub| shared.index.knows(key_of(sub))))
+    }
+
+    async fn retarget(&self, sub: &Subscription, webhook: &WebhookSettings) {
+        let target = webhook.target();
+        if sub.target == target {
+            return;
+        }
+        if let Some(mailbox) = self.mailbox(key_of(sub)) {
+            let target = Box::new(target);
+            let retarget = |done| TaskCommand::Retarget { target, done };
+            commanded(&mailbox, retarget).await;
+        }
+    }
+
+    /// Ends the subscription of a webhook. Its protocol has no word for an end.
+    async fn end_webhook(&self, sub: &Subscription) -> Result<(), StoreError> {
+        let end = |done| TaskCommand::End {
+            is_told: false,
+            done,
+        };
+        let is_ended = match self.mailbox(key_of(sub)) {
+            Some(mailbox) => commanded(&mailbox, end).await,
+            None => false,
+        };
+        if !is_ended {
+            self.shared.store.end_subscription(sub.no).await?;
+        }
+        Ok(())
+    }
+
+    /// The view of a webhook; `None` for a feed that there is not. One whose feed is not there any more
+    /// keeps its position, and waits.
+    fn view_of(&self, webhook: &WebhookSettings) -> Option<View> {
+        let catalog = self.shared.gate.catalog.snapshot();
+        let feed = catalog.feed(&webhook.feed).map(|feed| feed.no);
+        let Some(feed) = feed.or(catalog.withdrawn(&webhook.feed)) else {
+            warn!(
+                "A webhook is for the feed `{}`, which there is not",
+                webhook.feed
+            );
+            return None;
+        };
+        webhook.view(feed)
+    }
+}
+
+impl WebhookSettings {
+    /// The items that it gets of its feed; `None` for a filter that was refused.
+    fn view(&self, feed: FeedNo) -> Option<View> {
+        Some(View {
+            feed,
+            order: Order::MODIFIED,
+            filter: Filter::spelt(&self.filter).ok()?,
+        })
+    }
+
+    fn topic(&self, shared: &Shared, view: &View) -> String {
+        let site = shared.readers.site();
+        site.topic_url(&self.feed, Representation::JSON, view.order, &view.filter)
+    }
+
+    fn target(&self) -> Target {
+        Target::Webhook(WebhookTarget::new(self.url.as_str(), self.secret.clone()))
     }
 }
 
@@ -108,13 +212,7 @@ async fn registered_one(
     view: View,
 ) -> Result<SubscriptionNo, StoreError> {
     let store = &shared.store;
-    let site = shared.readers.site();
-    let form = Representation::JSON;
-    let topic = site.topic_url(&webhook.feed, form, view.order, &view.filter);
-    let target = Target::Webhook(WebhookTarget::new(
-        webhook.url.as_str(),
-        webhook.secret.clone(),
-    ));
+    let (topic, target) = (webhook.topic(shared, &view), webhook.target());
     let now = shared.now();
     let terms = LeaseTerms {
         secs: LEASE_SECS,

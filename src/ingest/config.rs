@@ -67,6 +67,21 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The settings in force once others are reloaded: keys that sign, and what queues are made from,
+    /// stay until the next start.
+    #[must_use]
+    pub fn reloaded(&self, new: &Self) -> Self {
+        Self {
+            polls_in_flight_max: self.polls_in_flight_max,
+            large_domains: self.large_domains.clone(),
+            identity: self.identity.clone(),
+            identity_also: self.identity_also.clone(),
+            signature_agent: self.signature_agent,
+            permalink_check_gap_secs: self.permalink_check_gap_secs,
+            ..new.clone()
+        }
+    }
+
     /// Refuses values that cannot work.
     pub fn check(&self) -> Result<(), RefusedSetting> {
         let tells = |url: &&Url| !url.username().is_empty() || url.password().is_some();
@@ -109,6 +124,11 @@ impl Config {
             self.body_bytes_max,
             "give at least 1 byte; 33554432 is usual",
         )
+    }
+
+    /// The URL at which publishers find out who asks, or this one.
+    pub fn contact_url_or<'a>(&'a self, public_url: &'a Url) -> &'a Url {
+        self.contact_url.as_ref().unwrap_or(public_url)
     }
 
     /// Reads the keys that sign our requests; `None` where there are none.

@@ -19,6 +19,7 @@ use crate::{
         NAME_HEADERS, OwnMark, OwnPace, RedirectAllowance, Refused, Size, Trusted, Validators,
         client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
     },
+    locks::{read, write},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -30,7 +31,7 @@ use http::{
     },
 };
 use std::{
-    sync::Arc,
+    sync::{Arc, RwLock},
     time::{Duration, UNIX_EPOCH},
 };
 use tracing::info;
@@ -48,8 +49,8 @@ const CROWDED_SECS: u64 = 20;
 /// Asks publishers, and introduces itself.
 #[derive(Clone)]
 pub struct Upstream {
-    client: Client,
-    contact_url: Option<Url>,
+    /// That by which requests are sent now. The clones are one.
+    asking: Arc<RwLock<Asking>>,
     clock: Arc<dyn Clock>,
     /// The mark of polls that come back to this process; `None`: it serves nobody.
     mark: Option<OwnMark>,
@@ -59,6 +60,13 @@ pub struct Upstream {
     credentials: Credentials,
     /// Redirects that its caller allows; `None`: as many as the client follows.
     redirects: Option<RedirectAllowance>,
+}
+
+/// That by which requests are sent, and which a reload replaces.
+#[derive(Clone, Debug)]
+struct Asking {
+    client: Client,
+    contact_url: Option<Url>,
 }
 
 /// Answer of a publisher.
@@ -86,15 +94,30 @@ impl Upstream {
     /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to; an
     /// operator who asks once, by hand, may have none.
     pub fn new(client: Client, contact_url: impl Into<Option<Url>>, clock: Arc<dyn Clock>) -> Self {
-        Self {
+        let asking = Asking {
             client,
             contact_url: contact_url.into(),
+        };
+        Self {
+            asking: Arc::new(RwLock::new(asking)),
             clock,
             mark: None,
             has_own_pace: false,
             credentials: Credentials::default(),
             redirects: None,
         }
+    }
+
+    /// Asks by another client from the next request on, and so do all clones.
+    pub fn reload(&self, client: Client, contact_url: impl Into<Option<Url>>) {
+        *write(&self.asking) = Asking {
+            client,
+            contact_url: contact_url.into(),
+        };
+    }
+
+    fn client(&self) -> Client {
+        read(&self.asking).client.clone()
     }
 
     /// The same, which tells origins these credentials.
@@ -145,7 +168,7 @@ impl Upstream {
             Ok(request) => request,
             Err(error) => return failed(feed, &error),
         };
-        match self.client.send(request).await {
+        match self.client().send(request).await {
             Ok(response) => self.classify(response, feed, plan, state),
             Err(FetchError::Throttled { wait }) => DocumentReply::Deferred {
                 wait_secs: whole_secs(wait),
@@ -237,7 +260,7 @@ impl Upstream {
     /// PUSH P-43: name, version, whom to talk to, and what for.
     fn user_agent(&self, purpose: &str) -> HeaderValue {
         let version = env!("CARGO_PKG_VERSION");
-        let contact = self
+        let contact = read(&self.asking)
             .contact_url
             .as_ref()
             .map(|url| format!("+{url}; "))

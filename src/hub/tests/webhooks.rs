@@ -176,3 +176,58 @@ async fn a_webhook_that_leads_back_to_us_is_not_sent_and_the_operator_is_told() 
     rig.wait(3600).await;
     assert_eq!(kinds(&rig.net.taken()), ["post.created"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_begins_and_ends_webhooks_and_those_that_stay_keep_their_positions() {
+    let stays = webhook("");
+    let rig = rig(vec![stays.clone()]).await;
+    rig.net.on_push(|_| Reply::status(500));
+    rig.add(2).await;
+    rig.wait(5).await;
+    let refused = rig.net.taken();
+    // A second one begins with the next change; the first still has what was refused.
+    let second = WebhookSettings {
+        url: "http://hook.example/second".parse().unwrap(),
+        ..webhook("")
+    };
+    let both = [stays, second.clone()];
+    rig.hub.reload_webhooks(&both).await.unwrap();
+    rig.hub.reload_webhooks(&both).await.unwrap();
+    assert_eq!(rig.subs().await.len(), 2);
+    rig.net.willing();
+    rig.add(3).await;
+    rig.wait(3600).await;
+    let calls = rig.net.taken();
+    let of = |end: &str| -> Vec<Call> {
+        let calls = calls.iter().filter(|call| call.url.ends_with(end));
+        calls.cloned().collect()
+    };
+    assert_eq!(kinds(&of("/x")), ["post.created", "post.created"]);
+    assert_eq!(kinds(&of("/second")), ["post.created"]);
+    let (first_try, id) = (&refused[0], of("/x")[0].header("webhook-id").to_owned());
+    assert_eq!(first_try.header("webhook-id"), id);
+    // One that is not configured any more gets nothing, and the other goes on.
+    rig.hub.reload_webhooks(&[second]).await.unwrap();
+    rig.add(4).await;
+    rig.wait(3600).await;
+    let urls: Vec<String> = rig.net.taken().into_iter().map(|call| call.url).collect();
+    assert_eq!(urls, ["http://hook.example/second"]);
+    assert_eq!(rig.subs().await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_changes_the_secret_of_a_webhook_and_sends_nothing_twice() {
+    let old = WebhookSettings {
+        secret: crate::secret::Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        ..webhook("")
+    };
+    let rig = rig(vec![old]).await;
+    rig.add(2).await;
+    rig.wait(5).await;
+    assert_eq!(rig.net.taken().len(), 1);
+    rig.hub.reload_webhooks(&[webhook("")]).await.unwrap();
+    rig.add(3).await;
+    rig.wait(5).await;
+    // The signature is checked with the new one.
+    assert_eq!(kinds(&rig.net.taken()), ["post.created"]);
+}

@@ -58,7 +58,7 @@ impl Upstream {
     /// the feed's own origin.
     pub async fn page(&self, feed: &FeedSpec, url: &str) -> PageReply {
         let reply = match self.page_request(feed, url) {
-            Ok(request) => self.client.send(request).await,
+            Ok(request) => self.client().send(request).await,
             Err(error) => Err(error),
         };
         let response = match reply {
