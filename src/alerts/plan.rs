@@ -163,8 +163,7 @@ impl AlertPlan {
             .as_ref()
             .is_some_and(|held| held.at == event.at);
         told.lasting = event.is_lasting_fault().then(|| event.clone());
-        // A revised one is not news, unless it was not told yet. What is told of it later, has its
-        // present feeds.
+        // A revised one is not news, unless it was not told yet. Later messages have its present feeds.
         if !is_revised || told.news.is_some() {
             told.news = Some(event);
         }

@@ -213,7 +213,6 @@ impl Journal {
 }
 
 impl OpenCause {
-    // Decides: When does an event that was reported change again?
     /// The event with the feeds of a finding, where those are others than it tells of. One that more
     /// feeds have joined has changed; one that feeds have left has not.
     fn with_feeds_of(&mut self, finding: &Finding, now: Stamp) -> Option<Event> {
