@@ -129,6 +129,12 @@ impl Alerts {
         Self::default().changed(settings, parts, known, spawn, stop)
     }
 
+    /// True for the alerts of these settings.
+    pub fn have(&self, settings: &[AlertSettings]) -> bool {
+        let own = self.0.iter().map(|alert| &alert.settings);
+        own.eq(settings)
+    }
+
     /// The alerts of other settings. Those that stand in them as they were go on; each of the others
     /// ends once it has sent what is due, or begins. One to the same receiver goes on with the count of
     /// messages within an hour.

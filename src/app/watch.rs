@@ -149,6 +149,9 @@ impl FaultWatch {
         };
         known.reverse();
         let settings = self.alerts.now();
+        if alerts.have(&settings) {
+            return;
+        }
         *alerts = alerts.changed(&settings, &self.alert_parts, &known, spawn, stop);
         tracing::info!(
             "Alerts are sent to {} receivers from now on",
