@@ -28,7 +28,7 @@ use registry::{RegistryAnswer, RegistryCommand};
 use registry_desk::{ChangePlace, RegistryDesk};
 use reload::{ReloadParts, Reloader};
 use site_addresses::configured_at_sites;
-use std::{collections::HashSet, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use tasks::Tasks;
 use tokio::time::Instant;
 use wiring::Wiring;
@@ -67,6 +67,8 @@ pub mod groups;
 mod requested_poll;
 
 mod accepted_url;
+
+pub mod address_spelling;
 
 mod beside_store;
 
@@ -174,6 +176,7 @@ impl App {
         (config, names) = registry::joined(&*store, config, file).await?;
         tell_warnings(&config.warnings());
         registry::tell_unread(&names);
+        registry::tell_shadowed(&names);
         let descriptors = Descriptors::raised();
         // They are many: the catalog holds them from here on, and nothing else.
         let feeds = config.registered();
@@ -463,13 +466,22 @@ async fn all_feeds(
     store: &dyn Store,
     config: &Config,
 ) -> Result<(Vec<FeedSettings>, RegistryNames), StoreError> {
-    let registered = registry::registered(store, &registry::reader(config, None)).await?;
+    let mut registered = registry::registered(store, &registry::reader(config, None)).await?;
+    config.shadow(&mut registered);
     let mut feeds = config.registered();
-    let in_file: HashSet<String> = feeds.iter().map(|feed| feed.name.clone()).collect();
-    let of_registry = registered.feeds.into_values();
-    feeds.extend(of_registry.filter(|feed| !in_file.contains(&feed.name)));
+    feeds.extend(registered.feeds.into_values());
     catalog::join_found(store, &config.site, &config.server.public_url, &mut feeds).await?;
     Ok((feeds, registered.names))
+}
+
+/// The same for a configuration that has the feeds of the registry among its own.
+async fn all_feeds_joined(
+    store: &dyn Store,
+    config: &Config,
+) -> Result<Vec<FeedSettings>, StoreError> {
+    let mut feeds = config.registered();
+    catalog::join_found(store, &config.site, &config.server.public_url, &mut feeds).await?;
+    Ok(feeds)
 }
 
 /// Opens the store of a configuration, which must be there.
@@ -534,6 +546,24 @@ pub async fn beside_store(config: &Config, file: &Path) -> anyhow::Result<Looked
     let looked = looked.await;
     store.close().await?;
     looked
+}
+
+/// The feeds of the registry beside a configuration, in a store that nobody serves. Without a store
+/// there are none. Those that are shadowed are left out.
+pub async fn registered_feeds(config: &Config, file: &Path) -> anyhow::Result<Vec<FeedSettings>> {
+    let settings = config.store.clone();
+    let seen = tokio::task::spawn_blocking(move || store::look(&settings, Arc::new(clock::System)));
+    let seen = seen
+        .await?
+        .with_context(|| format!("the store {}", config.store))?;
+    let Some(store) = seen else {
+        return Ok(Vec::new());
+    };
+    let registered = registry::registered(&*store, &registry::reader(config, Some(file))).await;
+    store.close().await?;
+    let mut registered = registered?;
+    config.shadow(&mut registered);
+    Ok(registered.feeds.into_values().collect())
 }
 
 /// The database of a configuration beside its tables: what the operator should know of it. The error is

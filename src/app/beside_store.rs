@@ -2,10 +2,11 @@
 //! ids that their URLs would not give them, and whose URL has changed; nothing is written.
 
 use super::{
-    RemovedFeed, all_feeds,
+    RemovedFeed,
+    address_spelling::digest,
+    all_feeds_joined,
     move_questions::{LeftAddress, MoveQuestion, move_questions},
-    observed,
-    registry::{self, UnreadEntry},
+    registry::{self, ShadowedEntry, UnreadEntry},
     removed::removed_feeds,
     site_addresses::SiteFeed,
 };
@@ -40,23 +41,40 @@ pub struct BesideStore {
     /// Entries of the registry that cannot be read.
     #[serde(default)]
     pub unread: Vec<UnreadEntry>,
+    /// Entries of the registry that are shadowed by the file.
+    #[serde(default)]
+    pub shadowed: Vec<ShadowedEntry>,
+    /// The names of the feeds of the registry, by the digests of their addresses: addresses may hold
+    /// secrets.
+    #[serde(default)]
+    pub addresses: BTreeMap<String, String>,
     /// What a reload of the running process would do, in lines; empty where none runs.
     #[serde(default)]
     pub reload: Vec<String>,
 }
 
 impl BesideStore {
-    /// Holds a configuration against a store. The error is the one by which it would be refused.
+    /// The names of all entries of the registry.
+    pub fn registry_names(&self) -> impl Iterator<Item = &str> {
+        let unread = self.unread.iter().map(|entry| entry.name.as_str());
+        let shadowed = self.shadowed.iter().map(|entry| entry.name.as_str());
+        let sound = self.registered.iter().map(String::as_str);
+        sound.chain(unread).chain(shadowed)
+    }
+
+    /// Holds a configuration, which has the feeds of the registry, against a store. The error is the one by which it would be refused.
     pub(super) async fn of(
         store: &dyn Store,
         config: &Config,
         names: &RegistryNames,
     ) -> Result<Self, StoreError> {
-        let (feeds, _) = all_feeds(store, config).await?;
+        let feeds = all_feeds_joined(store, config).await?;
         let namespaces = catalog::namespaces(store, &feeds).await?;
         let mut found = Self {
             registered: names.sound.iter().cloned().collect(),
             unread: registry::unread(names),
+            shadowed: registry::shadowed(names),
+            addresses: addresses(&feeds, names),
             questions: move_questions(store, config, &feeds, names).await?,
             ..Self::default()
         };
@@ -95,6 +113,20 @@ impl BesideStore {
     }
 }
 
+/// The names of feeds of the registry, by the digests of the addresses at which they are known.
+fn addresses(feeds: &[FeedSettings], names: &RegistryNames) -> BTreeMap<String, String> {
+    let mut addresses = BTreeMap::new();
+    let registered = feeds.iter().filter(|feed| names.sound.contains(&feed.name));
+    for feed in registered {
+        for url in feed.addresses() {
+            addresses
+                .entry(digest(url))
+                .or_insert_with(|| feed.name.clone());
+        }
+    }
+    addresses
+}
+
 /// A configuration beside what is stored.
 #[derive(Debug, Default)]
 pub struct LookedAt {
@@ -114,7 +146,8 @@ impl LookedAt {
         names: RegistryNames,
     ) -> Result<Self, StoreError> {
         let beside = BesideStore::of(store, config, &names).await?;
-        let catalog = observed(store, config).await?;
+        let feeds = all_feeds_joined(store, config).await?;
+        let catalog = catalog::observe(store, feeds).await?.with_registry(names);
         let feeds = catalog.feeds();
         Ok(Self {
             beside,

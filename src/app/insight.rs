@@ -314,6 +314,7 @@ fn registry_status(catalog: &CatalogSnapshot) -> RegistryStatus {
     RegistryStatus {
         entries: catalog.registry().len(),
         unread: registry::unread(catalog.registry()),
+        shadowed: registry::shadowed(catalog.registry()),
     }
 }
 
@@ -367,7 +368,8 @@ impl Overview {
         )
     }
 
-    /// The push of the news of a feed.
+    /// The push of the news of a feed. Until a document of a changed URL is taken, the subscription
+    /// is of the former URL, and pushes nothing of this one.
     fn push_status(&self, feed: FeedNo) -> Option<PushStatus> {
         let standing = self.subscriber.as_ref()?.standing(feed)?;
         Some(PushStatus::from(standing))
@@ -403,7 +405,9 @@ impl Overview {
             moved_to: moved_to(&poll.health, poll.named.is_none()).map(|url| public_text(url)),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),
-            push: self.push_status(feed.no),
+            push: self
+                .push_status(feed.no)
+                .filter(|_| poll.url_change.is_none()),
             platform: poll
                 .document
                 .platform

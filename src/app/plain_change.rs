@@ -60,6 +60,7 @@ async fn put(
         let is_sound = settings.is_plain()
             && text.len() <= ENTRY_BYTES_MAX
             && !names.unread.contains_key(name)
+            && !names.shadowed.contains_key(name)
             && namespaces.insert(namespace.clone())
             && started_with.own_urls_of(settings).is_empty();
         if !is_sound {

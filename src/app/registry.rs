@@ -42,6 +42,8 @@ pub struct RegistryPage {
     pub feeds: Vec<ListedFeed>,
     /// All entries that cannot be read; on the first page only.
     pub unread: Vec<UnreadEntry>,
+    /// All entries that are shadowed; on the first page only.
+    pub shadowed: Vec<ShadowedEntry>,
     /// The name after which the next page begins.
     pub next: Option<String>,
 }
@@ -54,8 +56,12 @@ pub struct ListedFeed {
     pub name: String,
     /// Its upstream, without credentials and query.
     pub url: String,
+    /// True if the URL has a query, which is not shown.
+    pub has_query: bool,
     /// The place that it comes from: `file`, `registry`, or `site` for one that a site has besides.
     pub source: String,
+    /// Its categories.
+    pub categories: Vec<String>,
 }
 
 /// An entry that cannot be read.
@@ -65,6 +71,17 @@ pub struct UnreadEntry {
     /// The name of its feed.
     pub name: String,
     /// The reason.
+    pub why: String,
+}
+
+/// An entry that is neither polled nor served, because the configuration file has a feed or a group
+/// of the same name or with the same ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShadowedEntry {
+    /// The name of the entry.
+    pub name: String,
+    /// The reason and the remedy.
     pub why: String,
 }
 
@@ -167,14 +184,15 @@ pub(super) fn reader(config: &Config, file: Option<&Path>) -> EntryReader {
     }
 }
 
-/// A configuration with the feeds of the registry of its store, and their names. Refused where the
-/// two cannot stand beside each other.
+/// A configuration with the feeds of the registry of its store, and their names. Entries that clash
+/// with the file are shadowed. Refused where the file lacks a feed that it names.
 pub(super) async fn joined(
     store: &dyn Store,
     config: Config,
     file: Option<&Path>,
 ) -> anyhow::Result<(Config, RegistryNames)> {
-    let registered = registered(store, &reader(&config, file)).await?;
+    let mut registered = registered(store, &reader(&config, file)).await?;
+    config.shadow(&mut registered);
     let file = file.unwrap_or(Path::new("the configuration"));
     let config = config.with_registered(&registered, file)?;
     Ok((config, registered.names))
@@ -196,6 +214,32 @@ pub(super) fn tell_unread(names: &RegistryNames) {
             "{more} more entries of the registry cannot be read"
         );
     }
+}
+
+/// Reports the entries that are shadowed in the log.
+pub(super) fn tell_shadowed(names: &RegistryNames) {
+    for (name, why) in names.shadowed.iter().take(TOLD_MAX) {
+        tracing::warn!(
+            feed.name = %name,
+            "The entry `{name}` of the registry is shadowed: {why}"
+        );
+    }
+    let more = names.shadowed.len().saturating_sub(TOLD_MAX);
+    if more > 0 {
+        tracing::warn!(
+            entries = more,
+            "{more} more entries of the registry are shadowed"
+        );
+    }
+}
+
+/// The entries that are shadowed.
+pub(super) fn shadowed(names: &RegistryNames) -> Vec<ShadowedEntry> {
+    let entry = |(name, why): (&String, &String)| ShadowedEntry {
+        name: name.clone(),
+        why: why.clone(),
+    };
+    names.shadowed.iter().map(entry).collect()
 }
 
 /// The entries that cannot be read.
@@ -221,7 +265,9 @@ pub(super) async fn plan(
     wanted: WantedChange,
 ) -> Result<PlannedChange, RegistryAnswer> {
     let base = config();
-    let before = registered(store, reader).await.map_err(away)?;
+    let mut before = registered(store, reader).await.map_err(away)?;
+    // What is put is not among them any more, and is refused if it clashes.
+    base.shadow(&mut before);
     let mut after = before.clone();
     let is_put = matches!(wanted, WantedChange::Put(_));
     let (mut changes, mut outcomes) = (Vec::new(), Vec::new());
@@ -457,7 +503,9 @@ pub(super) fn list(catalog: &CatalogSnapshot, after: Option<&str>) -> RegistryPa
         page.feeds.push(ListedFeed {
             name: feed.name.clone(),
             url: public_url(&feed.url),
+            has_query: feed.url.query().is_some(),
             source: source.to_owned(),
+            categories: feed.categories.clone(),
         });
     }
     if feeds.next().is_some() {
@@ -465,6 +513,7 @@ pub(super) fn list(catalog: &CatalogSnapshot, after: Option<&str>) -> RegistryPa
     }
     if after.is_none() {
         page.unread = unread(names);
+        page.shadowed = shadowed(names);
     }
     page
 }

@@ -238,6 +238,7 @@ impl Reloader {
         let (questions, left) = self.asked_of_sites(&config, &names).await;
         let feeds = self.feeds_of(&config).await?;
         registry::tell_unread(&names);
+        registry::tell_shadowed(&names);
         let changes = self.put_in_force(feeds, names, self.putting()).await?;
         *lock(&self.digest) = digest;
         // Behind everything that can be refused.
@@ -388,7 +389,8 @@ impl Reloader {
             Err(error) => return Err(ReloadRefused::Store(StoreError::Failed(error.to_string()))),
         };
         let registered = registry::registered(&*self.parts.store, &self.entry_reader()).await;
-        let registered = registered.map_err(ReloadRefused::Store)?;
+        let mut registered = registered.map_err(ReloadRefused::Store)?;
+        config.shadow(&mut registered);
         let digest = beside_worker::digest(&config);
         let config = config.with_registered(&registered, &file)?;
         Ok((config, registered.names, digest))
@@ -443,8 +445,10 @@ impl Reloader {
     async fn read_again(&self, _: &Turn<'_>, by: PuttingBy) -> Result<(), ReloadRefused> {
         let store = &*self.parts.store;
         let registered = registry::registered(store, &self.entry_reader()).await;
-        let registered = registered.map_err(ReloadRefused::Store)?;
-        let (joined, problems) = self.without_registry().beside(&registered);
+        let mut registered = registered.map_err(ReloadRefused::Store)?;
+        let config = self.without_registry();
+        config.shadow(&mut registered);
+        let (joined, problems) = config.beside(&registered);
         for problem in problems.iter().take(PROBLEMS_TOLD_MAX) {
             tracing::warn!("A feed of the registry is not taken in here: {problem}");
         }

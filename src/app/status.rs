@@ -1,7 +1,10 @@
 //! The state of the application as `/status` tells it, and as the command line reads it; not where
 //! it is gathered. A part that another version does not tell is as if it were empty.
 
-use super::{registry::UnreadEntry, removed::RemovedFeed};
+use super::{
+    registry::{ShadowedEntry, UnreadEntry},
+    removed::RemovedFeed,
+};
 use crate::{
     events::{FailingFeeds, Finding, Severity},
     feed::{
@@ -125,6 +128,9 @@ pub struct RegistryStatus {
     pub entries: usize,
     /// Those that cannot be read. Their feeds are neither polled nor served.
     pub unread: Vec<UnreadEntry>,
+    /// Those that are neither polled nor served, because the file has a feed or a group of the same
+    /// name or with the same ids.
+    pub shadowed: Vec<ShadowedEntry>,
 }
 
 /// The state of the store.

@@ -3,7 +3,7 @@
 
 use super::{
     moments::from_now,
-    registry::UnreadEntry,
+    registry::{ShadowedEntry, UnreadEntry},
     status::{CauseStatus, CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
 };
 use crate::store::{NodeStatus, NodesStatus};
@@ -130,6 +130,11 @@ impl Told {
             broken.push(BrokenLine::ours(format!(
                 "{name}: its entry in the registry cannot be read: {why}"
             )));
+        }
+        for ShadowedEntry { name, why } in &first.registry.shadowed {
+            notes.push(format!(
+                "{name}: its entry in the registry is shadowed: {why}"
+            ));
         }
         let waiting = &first.config.waiting_for_restart;
         if !waiting.is_empty() {

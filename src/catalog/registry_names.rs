@@ -11,12 +11,16 @@ pub struct RegistryNames {
     /// Entries that cannot be read, each with the reason. Their feeds are neither polled nor served,
     /// and are not removed either.
     pub unread: OrdMap<String, String>,
+    /// Sound entries beside which the configuration file has a feed or a group of the same name or
+    /// with the same ids, each with the reason and the remedy. Those of the file are polled and
+    /// served, and the entries stay in the store.
+    pub shadowed: OrdMap<String, String>,
 }
 
 impl RegistryNames {
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.sound.len() + self.unread.len()
+        self.sound.len() + self.unread.len() + self.shadowed.len()
     }
 
     /// True without any entry.
@@ -24,8 +28,10 @@ impl RegistryNames {
         self.len() == 0
     }
 
-    /// True for the name of an entry, readable or not.
+    /// True for the name of an entry, readable or not, shadowed or not.
     pub fn contains(&self, name: &str) -> bool {
-        self.sound.contains(name) || self.unread.contains_key(name)
+        self.sound.contains(name)
+            || self.unread.contains_key(name)
+            || self.shadowed.contains_key(name)
     }
 }

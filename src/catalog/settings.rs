@@ -200,6 +200,11 @@ impl FeedSettings {
         self.legacy_url().unwrap_or(&self.url)
     }
 
+    /// The URLs at which it is known: the one that is polled, that of its readers, and its aliases.
+    pub fn addresses(&self) -> impl Iterator<Item = &Url> {
+        self.aliases.iter().chain([&self.url, self.known_as()])
+    }
+
     /// Its address at a site, if it is a feed of one.
     pub fn legacy_url(&self) -> Option<&Url> {
         self.legacy.as_ref().map(|place| &place.url)

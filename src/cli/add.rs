@@ -2,14 +2,14 @@
 
 use super::{
     WithConfig,
-    edited_config::{AddedFeed, EditedConfig, before, known, spelling},
+    edited_config::{AddedFeed, EditedConfig, KnownIn, before, known},
     probe::{
         Trouble,
         blog::{Blog, address, look},
         sheet::tame,
     },
 };
-use crate::{cli::output::outln, secret::masked};
+use crate::{app::address_spelling::spelling, cli::output::outln, secret::masked};
 use clap::Args;
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(super) fn run(options: &AddOptions) -> anyhow::Result<()> {
     let config = before(&options.with)?;
     let asked = address(&options.url)?;
     if let Some(name) = known(config.as_ref()).get(&spelling(&asked)) {
-        return Err(already(file, name).into());
+        return Err(already(file, KnownIn::File, name).into());
     }
     let blog = look(&asked, config.as_ref())?;
     let taken = blog.taken(options.all)?;
@@ -51,8 +51,8 @@ pub(super) fn run(options: &AddOptions) -> anyhow::Result<()> {
     for feed in taken {
         let mut url = feed.url.clone();
         url.set_fragment(None);
-        if let Some(name) = edited.name_of(&url) {
-            refused = refused.or(Some(already(file, name)));
+        if let Some((place, name)) = edited.known(&url) {
+            refused = refused.or(Some(already(file, place, name)));
             continue;
         }
         let public_hosts_only = feed.url.host() != asked.host();
@@ -97,10 +97,13 @@ fn tell_others(blog: &Blog, taken: usize, page: &str) {
     }
 }
 
-/// The refusal of a URL that the configuration has already.
-fn already(file: &Path, name: &str) -> Trouble {
+/// The refusal of a URL that the configuration or the registry has already.
+fn already(file: &Path, place: KnownIn, name: &str) -> Trouble {
+    let place = match place {
+        KnownIn::File => file.display().to_string(),
+        KnownIn::Registry => format!("the registry beside {}", file.display()),
+    };
     Trouble::misused(format!(
-        "{} has this feed already, under the name `{name}`. Nothing was changed",
-        file.display()
+        "{place} has this feed already, under the name `{name}`. Nothing was changed"
     ))
 }

@@ -7,7 +7,7 @@ use crate::cli::output::{out, outln};
 use crate::{
     app::{
         self, BesideStore, LookedAt, RemovedFeed, moved_line,
-        registry::UnreadEntry,
+        registry::{ShadowedEntry, UnreadEntry},
         site_addresses::{address_lines, at_sites, configured_at_sites},
         status::{FeedStatus, Status},
     },
@@ -103,6 +103,9 @@ pub(super) async fn run(mut config: Config, options: &CheckOptions) -> anyhow::R
     for UnreadEntry { name, why } in &looked.beside.unread {
         outln!("  registry    the entry of feed `{name}` cannot be read: {why}");
     }
+    for ShadowedEntry { name, why } in &looked.beside.shadowed {
+        outln!("  registry    the entry `{name}` is shadowed: {why}");
+    }
     for feed in &looked.kept {
         outln!("  kept        {feed}");
     }
@@ -140,13 +143,6 @@ async fn print_diff(config: &Config, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names of feeds that the file does not name: those that are kept, and those of the registry; none where the store cannot be looked at.
-pub(super) async fn kept_names(config: &Config, file: &Path) -> Vec<String> {
-    let looked = look(config, file).await.unwrap_or_default();
-    let kept = looked.kept.into_iter().map(|feed| feed.name);
-    kept.chain(looked.beside.registered).collect()
-}
-
 /// True for what `serve` would end with, too; not for a store that another process has open, or
 /// that this user may not read.
 fn is_refused_at_start(error: &anyhow::Error) -> bool {
@@ -155,7 +151,8 @@ fn is_refused_at_start(error: &anyhow::Error) -> bool {
         || matches!(error.downcast_ref(), Some(StoreError::Damaged(_)))
 }
 
-async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
+/// Looks at a configuration beside its store, through the running process if there is one.
+pub(super) async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
     let running = Running::of(config);
     let status = running.ask(Method::GET, "/status?max=1").await;
     if let Ok((StatusCode::OK, text)) = status

@@ -7,10 +7,16 @@ use super::{
     feed_name::{FIRST_NUMBER, label, names_from},
     probe::Trouble,
 };
-use crate::config::{self, Config};
+use crate::{
+    app::address_spelling::{digest, spelling},
+    app::{BesideStore, LookedAt},
+    cli::output::errln,
+    config::{self, Config},
+};
 use anyhow::Context as _;
 use std::{
     collections::{BTreeSet, HashMap},
+    fmt,
     fs::File,
     path::Path,
 };
@@ -30,6 +36,26 @@ pub(super) struct EditedConfig<'w> {
     numbers: HashMap<String, u64>,
     /// Names of its feeds, by what is the same in all spellings of their addresses.
     known: HashMap<String, String>,
+    /// The registry of its store. Empty where the store cannot be looked at.
+    registry: BesideStore,
+}
+
+/// The place of a feed that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KnownIn {
+    /// The configuration file.
+    File,
+    /// The registry of the store.
+    Registry,
+}
+
+impl fmt::Display for KnownIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "there",
+            Self::Registry => "in the registry",
+        })
+    }
 }
 
 /// A feed that is added.
@@ -56,9 +82,16 @@ impl<'w> EditedConfig<'w> {
         let mut taken: BTreeSet<String> = registered.map(|feed| feed.name).collect();
         // Under the name of a removed feed, a new one would be taken for it. A store that cannot be
         // looked at stands in nobody's way.
+        let mut registry = BesideStore::default();
         if let Some(config) = &config {
-            let kept = check::kept_names(config, &with.config);
-            taken.extend(super::runtime()?.block_on(kept));
+            let looked = super::runtime()?.block_on(check::look(config, &with.config));
+            let looked = looked.unwrap_or_else(|why| {
+                errln!("The registry of feeds was not looked at: {why:#}");
+                LookedAt::default()
+            });
+            taken.extend(looked.kept.into_iter().map(|feed| feed.name));
+            registry = looked.beside;
+            taken.extend(registry.registry_names().map(str::to_owned));
         }
         Ok(Self {
             with,
@@ -67,13 +100,16 @@ impl<'w> EditedConfig<'w> {
             config,
             taken,
             numbers: HashMap::new(),
+            registry,
         })
     }
 
-    /// Takes a name that the operator wants. Only a feed that is configured stands in its way.
+    /// Takes a name that the operator wants. Only a feed that is configured or registered stands in
+    /// its way.
     pub(super) fn wanted_name(&mut self, name: &str) -> Result<String, Trouble> {
         let mut registered = self.config.iter().flat_map(|config| config.registered());
-        if registered.any(|feed| feed.name == name) {
+        let is_in_file = registered.any(|feed| feed.name == name);
+        if is_in_file || self.registry.registry_names().any(|taken| taken == name) {
             return Err(Trouble::misused(format!(
                 "another feed is named `{name}`. Give another name with --name"
             )));
@@ -101,9 +137,14 @@ impl<'w> EditedConfig<'w> {
         free.expect("there are names without end")
     }
 
-    /// The name under which the configuration has the feed at a URL.
-    pub(super) fn name_of(&self, url: &Url) -> Option<&str> {
-        self.known.get(&spelling(url)).map(String::as_str)
+    /// The place and the name of the feed at a URL, if the configuration or the registry has it.
+    pub(super) fn known(&self, url: &Url) -> Option<(KnownIn, &str)> {
+        let in_file = self.known.get(&spelling(url));
+        let in_file = in_file.map(|name| (KnownIn::File, name.as_str()));
+        in_file.or_else(|| {
+            let name = self.registry.addresses.get(&digest(url))?;
+            Some((KnownIn::Registry, name.as_str()))
+        })
     }
 
     /// Writes the configuration with these feeds and groups behind the others.
@@ -188,29 +229,13 @@ pub(super) fn before(with: &WithConfig) -> anyhow::Result<Option<Config>> {
 pub(super) fn known(config: Option<&Config>) -> HashMap<String, String> {
     let mut known = HashMap::new();
     for feed in config.iter().flat_map(|config| &config.feed) {
-        let aliases = feed.aliases.iter();
-        for url in aliases.chain([&feed.url, feed.known_as()]) {
+        for url in feed.addresses() {
             known
                 .entry(spelling(url))
                 .or_insert_with(|| feed.name.clone());
         }
     }
     known
-}
-
-// Decides: Are two addresses one feed?
-/// The part that all spellings of an address share: host, port, path and query, without scheme,
-/// credentials, `www.`, slashes at the end and fragment. Feeds of one path may differ in their query.
-pub(super) fn spelling(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    let host = host.trim_end_matches('.');
-    let host = host.strip_prefix("www.").unwrap_or(host);
-    let port = url.port().filter(|port| !matches!(port, 80 | 443));
-    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-    let path = url.path().trim_end_matches('/');
-    let query = url.query().filter(|query| !query.is_empty());
-    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-    format!("{host}{port}{path}{query}")
 }
 
 fn is_empty_list(item: &Item) -> bool {
@@ -343,21 +368,6 @@ mod tests {
             found,
             format!("{feed}{added_feed}{group}{end}{added_group}")
         );
-    }
-
-    #[test]
-    fn an_address_is_the_same_feed_in_all_its_spellings() {
-        let spelling = |text: &str| spelling(&Url::parse(text).unwrap());
-        assert_ne!(spelling("http://a/q?cat=1"), spelling("http://a/q?cat=2"));
-        assert_ne!(spelling("http://a:81/q"), spelling("http://a/q"));
-        assert_ne!(spelling("http://a/q"), spelling("http://a/Q"));
-        for other in [
-            "http://u:p@a.example/q/#x",
-            "https://WWW.a.example:443/q",
-            "https://a.example./q?",
-        ] {
-            assert_eq!(spelling(other), spelling("http://a.example/q"), "{other}");
-        }
     }
 
     #[test]

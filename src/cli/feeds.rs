@@ -10,8 +10,9 @@ use crate::cli::output::{out, outln};
 use crate::{
     app::{
         self,
-        registry::{RegistryAnswer, RegistryCommand, RegistryPage, UnreadEntry},
+        registry::{RegistryAnswer, RegistryCommand, RegistryPage, ShadowedEntry, UnreadEntry},
     },
+    catalog::FeedSettings,
     config::Config,
 };
 use anyhow::Context as _;
@@ -20,6 +21,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use url::Url;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FeedsCommand {
@@ -140,7 +142,41 @@ fn tame_lines(text: &str) -> String {
     text.split('\n').map(tame).collect::<Vec<_>>().join("\n")
 }
 
-async fn list(config: &Config, file: &Path, as_json: bool) -> anyhow::Result<()> {
+/// The feeds of the registry, as far as they are known.
+#[derive(Default)]
+pub(super) struct RegistryFeeds {
+    /// Those whose URL is known.
+    pub(super) feeds: Vec<FeedSettings>,
+    /// Names of those whose URL has a query, which the running process does not show.
+    pub(super) hidden: Vec<String>,
+}
+
+// Limit: the running process shows no query of a URL, because it may hold a secret.
+/// The feeds of the registry, by the running process or by the store. Those that the configuration
+/// shadows are left out.
+pub(super) async fn of_registry(config: &Config, file: &Path) -> anyhow::Result<RegistryFeeds> {
+    let (method, target, _) = RegistryCommand::List { after: None }.request();
+    if Running::of(config).ask(method, &target).await.is_err() {
+        let feeds = app::registered_feeds(config, file).await?;
+        let hidden = Vec::new();
+        return Ok(RegistryFeeds { feeds, hidden });
+    }
+    let mut found = RegistryFeeds::default();
+    let listed = all(config, file).await?.feeds.into_iter();
+    for feed in listed.filter(|feed| feed.source == "registry") {
+        match Url::parse(&feed.url) {
+            Ok(url) if !feed.has_query => found.feeds.push(FeedSettings {
+                categories: feed.categories,
+                ..FeedSettings::new(&feed.name, url)
+            }),
+            _ => found.hidden.push(feed.name),
+        }
+    }
+    Ok(found)
+}
+
+/// All pages of the list of feeds.
+async fn all(config: &Config, file: &Path) -> anyhow::Result<RegistryPage> {
     let mut all = RegistryPage::default();
     let mut after = None;
     for _ in 0..PAGES_MAX {
@@ -149,16 +185,22 @@ async fn list(config: &Config, file: &Path, as_json: bool) -> anyhow::Result<()>
             .context("the answer of the running everfeed cannot be read. Is it another version?")?;
         all.feeds.extend(page.feeds);
         all.unread.extend(page.unread);
+        all.shadowed.extend(page.shadowed);
         after = page.next;
         if after.is_none() {
             break;
         }
     }
+    Ok(all)
+}
+
+async fn list(config: &Config, file: &Path, as_json: bool) -> anyhow::Result<()> {
+    let all = all(config, file).await?;
     if as_json {
         outln!(
             "{}",
             tame_json(&serde_json::to_string_pretty(
-                &json!({ "feeds": all.feeds, "unread": all.unread })
+                &json!({ "feeds": all.feeds, "unread": all.unread, "shadowed": all.shadowed })
             )?)
         );
         return Ok(());
@@ -187,6 +229,13 @@ fn lines(page: &RegistryPage, width: usize) -> Vec<String> {
             tame(why)
         ));
     }
+    for ShadowedEntry { name, why } in &page.shadowed {
+        lines.push(format!(
+            "{}: its entry in the registry is shadowed: {}",
+            tame(name),
+            tame(why)
+        ));
+    }
     lines
 }
 
@@ -201,6 +250,7 @@ mod tests {
             name: name.to_owned(),
             url: format!("http://x/{name}"),
             source: source.to_owned(),
+            ..ListedFeed::default()
         };
         let page = RegistryPage {
             feeds: vec![feed("a", "file"), feed("b", "registry")],
@@ -208,10 +258,15 @@ mod tests {
                 name: "c".to_owned(),
                 why: "of a newer \u{1b}everfeed".to_owned(),
             }],
+            shadowed: vec![ShadowedEntry {
+                name: "d".to_owned(),
+                why: "the file has it".to_owned(),
+            }],
             next: None,
         };
         let told = lines(&page, 100);
-        assert_eq!(told.len(), 4, "{told:?}");
+        assert_eq!(told.len(), 5, "{told:?}");
+        assert!(told[4].starts_with("d: ") && told[4].contains("shadowed"));
         assert!(told[1].contains("file") && told[2].contains("registry"));
         assert!(told[3].starts_with("c: ") && !told[3].contains('\u{1b}'));
     }

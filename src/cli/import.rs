@@ -3,14 +3,17 @@
 
 use super::{
     WithConfig,
-    edited_config::{AddedFeed, AddedGroup, EditedConfig, spelling},
+    edited_config::{AddedFeed, AddedGroup, EditedConfig},
     probe::{
         Trouble,
         sheet::{Keep, cut, tame},
     },
 };
 use crate::{
-    app::probe::is_private_host, cli::output::outln, secret::logged_url, setting::holds_controls,
+    app::{address_spelling::spelling, probe::is_private_host},
+    cli::output::outln,
+    secret::logged_url,
+    setting::holds_controls,
 };
 use clap::Args;
 use everfeed_adapters::{FOLDERS_DEEP_MAX, OPML_BYTES_MAX, Opml, OtherOutline, OutlinedFeed, opml};
@@ -131,8 +134,8 @@ impl ImportPlan {
                     continue;
                 }
             };
-            if let Some(name) = edited.name_of(&url) {
-                let why = format!("is there already, under the name `{name}`");
+            if let Some((place, name)) = edited.known(&url) {
+                let why = format!("is {place} already, under the name `{name}`");
                 plan.skip(feed.title.as_deref(), &feed.url, &why);
                 continue;
             }

@@ -11,13 +11,52 @@ use crate::{
     catalog::{FeedSettings, GroupSettings, SiteSettings},
     setting::{RefusedSetting, quoted},
 };
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 use toml::Table;
 
 impl Config {
     /// True for a file that names feeds which it lacks.
     pub fn lacks_feeds(&self) -> bool {
         !self.lacking.is_empty()
+    }
+
+    // Decides: Which entries of the registry give way to the file?
+    /// Shadows the entries of the registry whose name or ids a feed or a group of the file has. A
+    /// start with such an entry goes on without it: the other feeds of the file do not wait for a
+    /// remedy.
+    pub fn shadow(&self, registered: &mut Registered) {
+        if registered.feeds.is_empty() {
+            return;
+        }
+        // Sites give theirs anew: an entry may be the feed at one of their addresses.
+        let feeds = self.feed.iter().filter(|feed| !feed.is_given_by_site());
+        let owners: HashMap<String, &str> = feeds
+            .clone()
+            .map(|feed| (feed.namespace(), feed.name.as_str()))
+            .collect();
+        let groups = self.group.iter().map(|group| group.name.as_str());
+        let names: HashSet<&str> = feeds.map(|feed| feed.name.as_str()).chain(groups).collect();
+        let mut shadowed = Vec::new();
+        for feed in registered.feeds.values() {
+            let name = &feed.name;
+            let clash = if names.contains(name.as_str()) {
+                "a feed or a group of this name".to_owned()
+            } else if let Some(owner) = owners.get(&feed.namespace()) {
+                format!("the feed `{owner}` with the same ids")
+            } else {
+                continue;
+            };
+            let why = format!(
+                "the configuration file has {clash}, and that is used. Run `everfeed feeds remove {name}`, or take the other out of the file and reload"
+            );
+            shadowed.push((name.clone(), why));
+        }
+        for (name, why) in shadowed {
+            registered.shadow(name, why);
+        }
     }
 
     // Decides: Which feeds of the registry cannot stand beside those of the file?
@@ -165,5 +204,45 @@ mod tests {
         assert!(told(both, &[a]).unwrap_err().contains("feeds remove a"));
         let same_ids = "[[feed]]\nname = \"one\"\nurl = \"http://x/a\"\n";
         assert!(told(same_ids, &[a]).unwrap_err().contains("same namespace"));
+    }
+
+    #[test]
+    fn an_entry_that_clashes_with_the_file_is_shadowed_and_the_others_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ever.toml");
+        let check = |text: &str, expect: &[(&str, &str)]| {
+            std::fs::write(&file, text).unwrap();
+            let config = Config::load(&file, []).unwrap();
+            let mut registered = registered(&[
+                ("a", "{\"url\":\"http://x/a\"}"),
+                ("b", "{\"url\":\"http://x/b\"}"),
+            ]);
+            config.shadow(&mut registered);
+            let names = registered.names.clone();
+            assert_eq!(names.len(), 2, "nothing is lost");
+            assert_eq!(names.shadowed.len(), expect.len(), "{text}: {names:?}");
+            for (name, words) in expect {
+                let why = &names.shadowed[*name];
+                assert!(why.contains(words), "{text}: {why}");
+                assert!(why.contains(&format!("feeds remove {name}")), "{why}");
+                assert!(names.contains(name) && !names.sound.contains(*name));
+            }
+            let joined = config.clone().with_registered(&registered, &file).unwrap();
+            assert_eq!(joined.feed.len(), config.feed.len() + 2 - expect.len());
+            // Put anew, it counts again: whether it may is decided on then.
+            for (name, _) in expect {
+                assert!(registered.remove(name) && !registered.names.contains(name));
+            }
+        };
+        let feed =
+            |name: &str, url: &str| format!("[[feed]]\nname = \"{name}\"\nurl = \"{url}\"\n");
+        check(&feed("c", "http://x/c"), &[]);
+        check(&feed("a", "http://x/c"), &[("a", "of this name")]);
+        check(&feed("c", "https://x/a"), &[("a", "`c` with the same ids")]);
+        let both = feed("a", "http://x/a") + &feed("c", "http://x/b");
+        check(&both, &[("a", "of this name"), ("b", "`c` with")]);
+        // The file may name what is shadowed.
+        let group = "[[group]]\nname = \"g\"\nmembers = [\"a\", \"c\"]\n";
+        check(&(feed("c", "http://x/a") + group), &[("a", "`c` with")]);
     }
 }

@@ -188,18 +188,35 @@ impl Registered {
 
     /// Removes the entry of a name. True when there was one.
     pub fn remove(&mut self, name: &str) -> bool {
+        let was_sound = self.remove_sound(name);
+        let was_unread = self.names.unread.remove(name).is_some();
+        let was_shadowed = self.names.shadowed.remove(name).is_some();
+        was_sound || was_unread || was_shadowed
+    }
+
+    /// Takes a feed out of those that count. Its entry stays, with the reason and the remedy.
+    pub(super) fn shadow(&mut self, name: String, why: String) {
+        if self.remove_sound(&name) {
+            self.names.shadowed.insert(name, why);
+        }
+    }
+
+    fn remove_sound(&mut self, name: &str) -> bool {
         let known = self.feeds.remove(name);
         if let Some(known) = &known {
             self.names.sound.remove(name);
             self.namespaces.remove(&known.namespace());
         }
-        self.names.unread.remove(name).is_some() || known.is_some()
+        known.is_some()
     }
 
-    /// True where a feed that a file lacks may be one of the entries that cannot be read.
+    /// True where a feed that a file lacks may be one of the entries that cannot be read or are
+    /// shadowed.
     pub(super) fn may_have(&self, name: &str) -> bool {
         let is_any = name.is_empty() || name.contains(':');
-        self.names.unread.contains_key(name) || (is_any && !self.names.unread.is_empty())
+        let off = [&self.names.unread, &self.names.shadowed];
+        off.iter()
+            .any(|entries| entries.contains_key(name) || is_any && !entries.is_empty())
     }
 }
 

@@ -325,6 +325,37 @@ impl AbsenceState {
         self.revivals.agrees_at(&self.recurrence, now)
     }
 
+    /// Has the page of an item asked for now, because of a sign of its deletion that proves nothing.
+    /// Nothing changes where pages are not asked for, or where the item is missing already and its
+    /// page is asked for because of that.
+    pub fn ask_for_page(
+        &mut self,
+        id: ItemId,
+        tombstone_count: u8,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) {
+        if policy.checks_permalinks && !self.is_suspect(id) {
+            let last_seen = self.decided_at();
+            self.departures
+                .note_hinted(id, tombstone_count, last_seen, now);
+        }
+    }
+
+    fn is_suspect(&self, id: ItemId) -> bool {
+        let mut rows = self.items.iter().filter(|row| row.id == id);
+        rows.any(|row| row.suspect.is_some())
+    }
+
+    /// Leaves the page of a suspect to the check of the suspect.
+    fn forget_departed_suspects(&mut self) {
+        if !self.departures.rows.is_empty() {
+            let suspects = self.items.iter().filter(|row| row.suspect.is_some());
+            let suspects = suspects.map(|row| row.id).collect();
+            self.departures.settle(&suspects);
+        }
+    }
+
     /// True while the pages of this site have said nothing of any post for days.
     pub fn has_useless_pages(&self, now: Stamp) -> bool {
         self.control
@@ -388,6 +419,8 @@ impl AbsenceState {
                 Some(DepartureEnd::Gone(proof))
                     if memory.admits(&proof, policy, &mut outcome.events, now) =>
                 {
+                    // The last document may show it still.
+                    memory.items.retain(|row| row.id != id);
                     outcome.gone.push((id, proof));
                 }
                 Some(_) => outcome.rolled_off.push(id),
@@ -553,6 +586,7 @@ impl AbsenceState {
         let mut outcome = memory
             .observe_by(seen, class, &policy, now)
             .watched(&policy);
+        outcome.state.forget_departed_suspects();
         if belief > before {
             outcome.events.push(if belief == AbsenceTrust::Off {
                 WindowEvent::AbsenceOff

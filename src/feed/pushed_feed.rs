@@ -245,6 +245,10 @@ impl PushedFeed {
                 .zip(url)
                 .map(|(address, url)| UpstreamCloud::new(address, url, now));
         }
+        if self.named.topics != named.topics {
+            // News under another name are another subscription's to push.
+            self.tally.begin_anew();
+        }
         self.named = named;
         self.sweep(now);
     }
@@ -416,9 +420,11 @@ impl PushedFeed {
         hubs.chain(cloud)
     }
 
-    /// The service that is to tell of news now, and since when.
+    /// The service that is to tell of news now, and since when. A hub that is being left is none: its
+    /// subscription is of a former URL of the feed, or of a former hub.
     pub fn pushed_by(&self, now: Stamp) -> Option<PushedBy<'_>> {
-        let leases = self.hubs.iter().filter_map(|hub| {
+        let named = self.hubs.iter().filter(|hub| hub.is_named);
+        let leases = named.filter_map(|hub| {
             let lease = hub.lease.as_ref().filter(|lease| lease.holds(now))?;
             Some(PushedBy::Hub(&hub.url, lease.since))
         });
@@ -460,8 +466,11 @@ impl PushedFeed {
         let why = if is_cloud {
             cloud.and_then(|cloud| cloud.why.clone())
         } else {
-            let mut named = self.hubs.iter().filter(|hub| hub.url == url);
-            named.find_map(|hub| hub.why.clone())
+            let mut of_url = self
+                .hubs
+                .iter()
+                .filter(|hub| hub.is_named && hub.url == url);
+            of_url.find_map(|hub| hub.why.clone())
         };
         let stage = match by {
             Some(_) if self.tally.is_silent(now) => PushStage::Silent,

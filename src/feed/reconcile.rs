@@ -197,6 +197,8 @@ pub struct Observation {
     pub entries: Vec<ObservedEntry>,
     /// Deletions that the publisher names.
     pub deletions: Vec<Deletion>,
+    /// Deletions that prove nothing, and are a reason to ask for the pages of their items.
+    pub deletion_hints: Vec<Deletion>,
     /// Coverage of the document.
     pub coverage: Coverage,
     /// Whose scrubbers made the content digests.

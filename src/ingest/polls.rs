@@ -342,7 +342,9 @@ impl<'a> Poll<'a> {
         let (now, jitter) = (self.context.now(), (self.context.jitter)());
         let push = self.context.notify.upstream_push();
         let policy = Policy {
-            is_pushed: push.is_some_and(|push| push.works(self.feed.no, now)),
+            // What is subscribed to is a former URL until a document of the new one is taken.
+            is_pushed: self.state.url_change.is_none()
+                && push.is_some_and(|push| push.works(self.feed.no, now)),
             ..self.feed.policy()
         };
         let next = schedule::next(self.state, outcome, &policy, now, jitter);

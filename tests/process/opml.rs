@@ -1,8 +1,12 @@
 //! `everfeed import` and `everfeed export` as an owner runs them: the binary, a list, and the file.
 
 use crate::EVERFEED;
+use nix::sys::signal::Signal;
 use std::process::Command;
-use testkit::place::{Place, Told, run};
+use testkit::{
+    place::{Place, Told, feed, run},
+    publisher::{Publisher, rss},
+};
 
 /// Runs a command at a place, in the folder of it.
 fn told(place: &Place, arguments: &[&str], input: &str) -> Told {
@@ -171,4 +175,74 @@ fn a_feed_that_is_a_list_says_so() {
         said.code == 1 && said.err.contains("everfeed import"),
         "{said:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn feeds_of_the_registry_are_known_to_import_add_and_export() {
+    let publisher = Publisher::start().await;
+    publisher.says(rss(3));
+    let place = Place::free();
+    let url = |path: &str| publisher.url(path);
+    place.configure("", &feed("mine", &url("/mine.xml"), ""));
+    let registered = feed("one", &url("/one.xml"), "categories = [\"friends\"]")
+        + &feed("two", &url("/rss?token=hunter2"), "");
+    place.write("more.toml", &registered);
+    let applied = told(&place, &["feeds", "apply", "more.toml"], "");
+    assert_eq!(applied.code, 0, "{applied:?}");
+    let before = place.read("everfeed.toml");
+    let list = format!(
+        "<opml><body><outline text='One' xmlUrl='{}/'/><outline text='Two' xmlUrl='{}'/>\
+         <outline text='Other' xmlUrl='{}'/></body></opml>",
+        url("/one.xml"),
+        url("/rss?token=hunter2"),
+        url("/rss?token=hunter3"),
+    );
+    let check = || {
+        let said = import(&place, &list, &["--private-hosts", "--dry-run"]);
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+        for line in [
+            "is in the registry already, under the name `one`",
+            "is in the registry already, under the name `two`",
+            "feeds 1, groups 0; skipped: 2.",
+        ] {
+            assert!(said.out.contains(line), "{line} in {}", said.out);
+        }
+        let said = told(&place, &["add", &url("/one.xml")], "");
+        let refused = "has this feed already, under the name `one`";
+        assert!(said.code == 64 && said.err.contains(refused), "{said:?}");
+        assert!(said.err.contains("registry"), "{said:?}");
+        let said = told(&place, &["add", &url("/new.xml"), "--name", "two"], "");
+        let refused = "another feed is named `two`";
+        assert!(said.code == 64 && said.err.contains(refused), "{said:?}");
+        assert_eq!(place.read("everfeed.toml"), before);
+        let exported = told(&place, &["export"], "");
+        assert_eq!(exported.code, 0, "{exported:?}");
+        for path in ["/mine.xml", "/one.xml"] {
+            let part = format!("xmlUrl=\"{}\"", url(path));
+            assert!(exported.out.contains(&part), "{part} in {exported:?}");
+        }
+        exported
+    };
+
+    // On a store that nobody serves, all of a URL is known.
+    let exported = check();
+    assert!(exported.out.contains("/rss?token=hunter2"), "{exported:?}");
+    assert_eq!(exported.err, "");
+    // A running process shows no query.
+    let mut running = place.start(place.command(EVERFEED, &["serve"]).env("RUST_LOG", "error"));
+    place.answers("/feeds/one.json", 200).await;
+    let exported = check();
+    assert!(!exported.out.contains("hunter2"), "{exported:?}");
+    assert!(exported.err.contains("lacks these feeds of the registry"), "{exported:?}");
+    assert!(exported.err.contains(": two."), "{exported:?}");
+
+    // A group of the file has its members of the registry.
+    running.signal(Signal::SIGTERM);
+    let ended = tokio::task::spawn_blocking(move || running.wait());
+    assert!(ended.await.unwrap().success());
+    let group = "[[group]]\nname = \"friends\"\ntitle = \"Friends\"\nmembers = [\"category:friends\"]\n";
+    place.configure("", &(feed("mine", &url("/mine.xml"), "") + group));
+    let exported = told(&place, &["export"], "");
+    let folder = exported.out.split_once("Friends").map(|(_, rest)| rest.to_owned());
+    assert!(folder.is_some_and(|rest| rest.contains("/one.xml")), "{exported:?}");
 }

@@ -134,17 +134,24 @@ async fn feeds_are_applied_listed_and_removed_beside_a_process_and_without_one()
     assert_eq!(world.everfeed(&["feeds", "remove", "two"]).code, 0);
     let file = world.feed("blog", "") + &world.feed("one", "");
     world.place.configure("", &file);
-    for command in [&["serve"][..], &["check"]] {
-        let refused = world.everfeed(command);
-        assert!(
-            refused.code == 64 && refused.err.contains("feed.one.name"),
-            "{refused:?}"
-        );
-    }
-    // What stands in the way can be taken away.
+    // The feed of the file is served, and the entry is named with the remedy.
+    let checked = world.everfeed(&["check"]);
+    let told = "registry    the entry `one` is shadowed: the configuration file has a feed";
+    assert!(
+        checked.code == 0 && checked.out.contains(told),
+        "{checked:?}"
+    );
+    running = world.serve();
+    world.place.answers("/feeds/one.json", 200).await;
+    let status = world.everfeed(&["status"]);
+    assert!(
+        status.code == 0 && status.out.contains("Run `everfeed feeds remove one`"),
+        "{status:?}"
+    );
     assert_eq!(world.everfeed(&["feeds", "remove", "one"]).code, 0);
     assert_eq!(world.sources(), ["blog file", "one file"]);
-    running = world.serve();
+    let status = world.everfeed(&["status"]);
+    assert!(!status.out.contains("shadowed"), "{status:?}");
     world.place.answers("/feeds/one.json", 200).await;
     world.stop(running).await;
 }

@@ -351,40 +351,62 @@ async fn puts_at_once_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_in_file_and_registry_is_refused_either_way_round() {
+async fn an_entry_that_clashes_with_the_file_is_shadowed_and_stops_no_start() {
     let world = World::new().await;
     world.write(&["blog"], "");
     let app = world.start().await;
-    assert_eq!(put(&app, "one", &world.entry("one")).await.status, 201);
-    answers(&app, "one", 200).await;
-    world.write(&["blog", "one", "new"], "");
-    let refused = send(&app, Method::POST, "/reload", "").await;
-    assert_eq!(refused.status, 422);
-    let told = refused.text();
-    assert!(
-        told.contains("feed.one.name") && told.contains("everfeed feeds remove one"),
-        "{told}"
-    );
-    // The old state goes on.
-    assert_eq!(get(app.address(), "/feeds/new.json").await.status, 404);
-    assert_eq!(get(app.address(), "/feeds/one.json").await.status, 200);
-    let error = status(&app).await["config"]["reload"]["error"].clone();
-    assert!(error.as_str().unwrap().contains("feed.one.name"), "{error}");
-    app.stop().await.unwrap();
-    let refused = world.try_start().await.map(drop).unwrap_err();
-    assert!(refused.contains("feed.one.name"), "{refused}");
-
-    // A reload keeps what is registered, and a feed may move from the registry to the file.
-    world.write(&["blog", "new"], "");
-    let app = world.start().await;
+    for name in ["one", "two"] {
+        assert_eq!(put(&app, name, &world.entry(name)).await.status, 201);
+        answers(&app, name, 200).await;
+    }
+    // The file gets a feed of the same name, and one with the same address.
+    let same = world.entry("two")["url"].as_str().unwrap().to_owned();
+    let other = format!("[[feed]]\nname = \"other\"\nurl = \"{same}\"\n");
+    world.write(&["blog", "one", "new"], &other);
     assert_eq!(send(&app, Method::POST, "/reload", "").await.status, 200);
-    answers(&app, "one", 200).await;
+    let check = async |app: &App| {
+        for name in ["blog", "one", "new", "other"] {
+            answers(app, name, 200).await;
+        }
+        let shadowed = status(app).await["registry"]["shadowed"].clone();
+        let told = |at: usize, key: &str| shadowed[at][key].as_str().unwrap_or_default().to_owned();
+        assert_eq!(
+            (told(0, "name"), told(1, "name")),
+            ("one".into(), "two".into())
+        );
+        assert!(
+            told(0, "why").contains("everfeed feeds remove one"),
+            "{shadowed}"
+        );
+        assert!(
+            told(1, "why").contains("`other` with the same ids"),
+            "{shadowed}"
+        );
+        let of_file = ["blog", "new", "one", "other"].map(|name| row(name, "file"));
+        assert_eq!(sources(app).await, of_file);
+        // A change that would bring a name into both is refused, and others go on.
+        assert_eq!(put(app, "one", &world.entry("one")).await.status, 409);
+        assert_eq!(put(app, "two", &world.entry("two")).await.status, 422);
+    };
+    check(&app).await;
+    app.stop().await.unwrap();
+    let app = world.start().await;
+    check(&app).await;
+    assert_eq!(put(&app, "three", &world.entry("three")).await.status, 201);
+
+    // Once the file gives way, the entry counts again; and one may be removed while it is shadowed.
     assert_eq!(remove(&app, "one").await.status, 204);
     world.write(&["blog", "one"], "");
     assert_eq!(send(&app, Method::POST, "/reload", "").await.status, 200);
-    answers(&app, "one", 200).await;
-    let both = [row("blog", "file"), row("one", "file")];
-    assert_eq!(sources(&app).await, both);
+    answers(&app, "two", 200).await;
+    let expect = [
+        row("blog", "file"),
+        row("one", "file"),
+        row("three", "registry"),
+        row("two", "registry"),
+    ];
+    assert_eq!(sources(&app).await, expect);
+    assert_eq!(status(&app).await["registry"]["shadowed"], json!([]));
     app.stop().await.unwrap();
 }
 

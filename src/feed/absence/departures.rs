@@ -126,6 +126,33 @@ impl Departures {
         }
     }
 
+    /// Remembers an item of which only a hint says that it is deleted (UPSTREAM U-9). Its page is
+    /// asked for at once.
+    pub(super) fn note_hinted(
+        &mut self,
+        id: ItemId,
+        tombstone_count: u8,
+        last_seen: Stamp,
+        now: Stamp,
+    ) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.id == id) {
+            if row.check.asked == 0 {
+                row.check = PermalinkCheck::due_at(now);
+            }
+            return;
+        }
+        if self.rows.len() < DEPARTURES_MAX {
+            self.rows.push(Departure {
+                id,
+                tombstone_count,
+                last_seen,
+                since: now,
+                check: PermalinkCheck::due_at(now),
+                is_proven: false,
+            });
+        }
+    }
+
     /// Takes note of a document whose order cannot be followed, and of which no window is kept:
     /// what it shows is there, and stays remembered for the day on which it is not.
     pub(super) fn shown_in_disorder(&mut self, shown: &HashSet<ItemId>, now: Stamp) {

@@ -79,6 +79,11 @@ impl PushTally {
         }
     }
 
+    /// The feed is another topic: what was told of the former one counts no more.
+    pub(super) fn begin_anew(&mut self) {
+        (self.misses, self.pushes, self.untold_since) = (0, 0, None);
+    }
+
     /// True for a service that has told of news, and not missed too many.
     pub(super) fn is_good(&self, now: Stamp) -> bool {
         let mut settled = self.clone();

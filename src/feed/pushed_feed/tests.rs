@@ -603,3 +603,34 @@ fn a_cloud_is_asked_where_no_hub_does_what_it_should() {
     );
     assert!(world.asks(3, "url1").is_some());
 }
+
+#[test]
+fn a_hub_that_is_being_left_pushes_nothing_of_the_feed_at_its_new_url() {
+    let mut world = World::subscribed(864_000);
+    world.feed.tally.pushed(at(10));
+    assert!(world.feed.works(at(20)));
+    assert_eq!(
+        world.feed.standing(at(20)).unwrap().stage,
+        PushStage::Working
+    );
+    // A document of another URL, which the same hub knows under another name.
+    const MOVED: &str = "https://blog.example/moved";
+    let moved = NamedPush {
+        topics: vec![MOVED.to_owned()],
+        ..named(HUB)
+    };
+    world.feed.rename(moved, at(30));
+    assert!(world.is_expected(31, "p1") || world.feed.hubs.len() == 2);
+    assert!(!world.feed.works(at(31)), "the old lease holds still");
+    let standing = world.feed.standing(at(31)).unwrap();
+    assert_eq!((standing.stage, standing.since), (PushStage::Asked, None));
+    // The new subscription has to prove itself.
+    let topics = [world.asks(31, "hub.topic"), world.asks(31, "hub.topic")];
+    assert!(topics.contains(&Some(MOVED.to_owned())), "{topics:?}");
+    assert!(world.verify(32, "p2", MOVED, 864_000));
+    let standing = world.feed.standing(at(33)).unwrap();
+    assert_eq!(standing.stage, PushStage::Subscribed);
+    assert_eq!(standing.since, Some(at(32)));
+    world.feed.tally.pushed(at(40));
+    assert!(world.feed.works(at(41)));
+}

@@ -15,7 +15,7 @@ use crate::{
         AbsenceFindings, CheckResult, Coverage, Proof, ProofPolicy, ShownItem, WindowEvent,
         archives::ArchiveSuspect, revival::DocumentSigns,
     },
-    item::{ItemId, KeyHash, Reason, plausible},
+    item::{Item, ItemId, KeyHash, Reason, plausible},
     moment::Moment,
     record::IdRule,
     schedule::Repeat,
@@ -37,6 +37,7 @@ pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> V
     let of_deletions = seen
         .deletions
         .iter()
+        .chain(&seen.deletion_hints)
         .map(|deletion| deleted_key(namespace, deletion));
     let mut keys: Vec<KeyHash> = of_entries.chain(of_deletions).collect();
     if seen.entries.iter().any(|entry| entry.parsed().is_some()) {
@@ -189,6 +190,10 @@ pub fn reconcile(
         ..*policy
     };
     decisions.conclude(before.observe(&places, seen.coverage, policy, now), now);
+    for item in hinted(namespace, known, seen).filter(|item| !all_shown.contains(&item.id)) {
+        let absence = &mut decisions.window.absence;
+        absence.ask_for_page(item.id, item.tombstone_count, policy, now);
+    }
     decisions.window.absence.revivals = revivals;
     if is_reformatted {
         decisions.events.push(WindowEvent::Reformatted);
@@ -313,6 +318,11 @@ impl Decisions {
         );
         self.rolled_off = outcome.rolled_off.len();
         let gone: HashSet<ItemId> = self.gone().collect();
+        // The page of an item may be asked for while the last document shows it. Were its row kept,
+        // the same entry in a later document would not bring it back.
+        if !gone.is_empty() {
+            self.window.entries.retain(|row| !gone.contains(&row.id));
+        }
         self.window.deferred.retain(|held| !gone.contains(&held.id));
         self.window
             .archive_suspects
@@ -320,6 +330,20 @@ impl Decisions {
         self.window.absence = outcome.state;
         self.events = outcome.events;
     }
+}
+
+/// The live items of which a document hints that they are deleted.
+fn hinted<'a>(
+    namespace: &'a str,
+    known: &'a Known,
+    seen: &'a Observation,
+) -> impl Iterator<Item = &'a Item> {
+    let hints = seen.deletion_hints.iter();
+    hints.filter_map(move |hint| {
+        let item = known.items.get(&deleted_key(namespace, hint))?;
+        let is_meant = item.entry().is_some_and(|entry| deletes(hint, entry));
+        is_meant.then_some(&**item)
+    })
 }
 
 /// The items of a document, whatever becomes of them.

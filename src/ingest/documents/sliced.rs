@@ -46,6 +46,8 @@ pub(in crate::ingest) struct Sliced {
     pub(in crate::ingest) previous: Repeat,
     /// Dates by which an old copy is told.
     pub(in crate::ingest) dates: AnswerDates,
+    /// True where a deletion in it is only a reason to ask for the page of its item.
+    pub(in crate::ingest) only_hints_deletions: bool,
 }
 
 impl Sliced {
@@ -84,6 +86,7 @@ impl Sliced {
             window,
             coverage,
             partial,
+            only_hints_deletions: false,
             bytes: (fetched.body.len() <= CROSS_CHECK_BYTES_MAX).then(|| fetched.body.clone()),
             platform: None,
             profile: None,

@@ -86,7 +86,7 @@ impl LaneJob for PollJob {
             state,
             is_unconditional,
         } = self;
-        let (state, pushed) = take_in_pushed(&parts.context, &spec, state).await;
+        let (state, pushed, check_at) = take_in_pushed(&parts.context, &spec, state).await;
         let poll = Poll::new(&parts.context, &spec, &state);
         let poll = if is_unconditional {
             poll.unconditional()
@@ -95,16 +95,19 @@ impl LaneJob for PollJob {
         };
         let mut polled = poll.run(&parts.upstream, &stop).await?;
         polled.end = polled.end.with(pushed);
+        polled.check_at = polled.check_at.or(check_at);
         Some((spec, polled))
     }
 }
 
-/// Takes in the documents of a feed that were pushed; its state after that, and what they changed.
+/// Takes in the documents of a feed that were pushed; its state after that, what they changed, and
+/// the time of the next permalink check.
 async fn take_in_pushed(
     context: &Context,
     spec: &FeedSpec,
     mut state: PollState,
-) -> (PollState, ChangeCounts) {
+) -> (PollState, ChangeCounts, Option<Stamp>) {
+    let mut check_at = None;
     let mut counts = ChangeCounts::default();
     let push = context.notify.upstream_push();
     let documents = push.map(|push| push.take_documents(spec.no));
@@ -115,9 +118,10 @@ async fn take_in_pushed(
         if let PollEnd::Document(of_document) = polled.end {
             counts = counts.plus(of_document);
         }
+        check_at = polled.check_at.or(check_at);
         state = polled.state;
     }
-    (state, counts)
+    (state, counts, check_at)
 }
 
 impl LaneJob for LookJob {

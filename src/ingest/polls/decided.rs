@@ -108,7 +108,9 @@ impl Decided {
             !is_delta && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
         Self {
             keeps_last: decisions.window == known.window,
-            is_repeatable: is_repeatable(&known.window, &decisions.window),
+            // A hub says once that an item is deleted.
+            is_repeatable: seen.deletion_hints.is_empty()
+                && is_repeatable(&known.window, &decisions.window),
             metadata: speaks_anew.then(|| Arc::new(metadata.clone())),
             hides_deletions: sliced.hides_deletions(),
             can_prove: decisions

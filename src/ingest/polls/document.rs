@@ -378,6 +378,9 @@ impl Poll<'_> {
             .compute(move || {
                 let (last, profile) = (&snapshot.known.window, document.profile.clone());
                 let mut live = observe(last, &document.window, profile, document.coverage);
+                if document.only_hints_deletions {
+                    live.deletion_hints = std::mem::take(&mut live.deletions);
+                }
                 live.previous = document.previous;
                 live.dates = document.dates.at(now);
                 Inquiry::new(snapshot, live, &pages)

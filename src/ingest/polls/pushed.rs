@@ -1,6 +1,6 @@
 //! A document that a hub pushed, taken in as a part of the feed before the poll that follows on it;
-//! not who pushed it. It shows presence only: what it lacks is not missing, and a deletion in it is
-//! for the poll to find.
+//! not who pushed it. It shows presence only: what it lacks is not missing, and a deletion in it
+//! only starts a check of the item's page.
 
 use super::{Poll, Polled, document::Settled};
 use crate::{
@@ -75,8 +75,8 @@ impl Poll<'_> {
             let Some(mut sliced) = Sliced::new(&fetched, None, true, read_at)? else {
                 return Ok(None);
             };
-            // A deletion is no more than a reason to look.
-            sliced.window.deletions.clear();
+            // A deletion in it is no more than a reason to look (UPSTREAM U-9).
+            sliced.only_hints_deletions = true;
             let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &fetched);
             sliced.partial = Some("its hub pushed it");
             sliced.previous = Repeat::Changed;

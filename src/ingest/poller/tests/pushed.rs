@@ -83,6 +83,78 @@ async fn a_pushed_document_adds_what_it_shows_and_ends_nothing_u_8_u_9() {
     running.stop().await;
 }
 
+/// Three posts with pages.
+const PAGES: &str = "<rss version=\"2.0\"><channel><title>t</title>\
+    <item><guid>c</guid><title>The post called c</title><link>http://blog.example/c</link></item>\
+    <item><guid>b</guid><title>The post called b</title><link>http://blog.example/b</link></item>\
+    <item><guid>a</guid><title>The post called a</title><link>http://blog.example/a</link></item></channel></rss>";
+
+/// The word that one of them is deleted, and no entry, as YouTube sends it.
+const DELETED: &str = "<feed xmlns=\"http://www.w3.org/2005/Atom\" xmlns:at=\"http://purl.org/atompub/tombstones/1.0\"><title>t</title>\
+    <at:deleted-entry ref=\"b\" when=\"2026-02-02T02:00:00Z\"><link href=\"http://blog.example/b\"/></at:deleted-entry></feed>";
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_in_a_push_starts_a_check_of_the_page_and_proves_nothing_itself_u_9() {
+    // Status of the page of the post, whether pages may be asked for; whether that one is asked for,
+    // and the posts that live a day later.
+    for (page, asks, is_asked, live) in [
+        (410, true, true, 2),
+        (404, true, true, 2),
+        (200, true, true, 3),
+        (503, true, true, 3),
+        (410, false, false, 3),
+    ] {
+        let house = House::new(move |n, request| {
+            ready(match request.uri().path() {
+                "/rss" if n == 0 => ok(PAGES),
+                "/rss" => status(304, &[]),
+                "/b" if page != 200 => status(page, &[]),
+                "/b" => ok("<title>The post called b</title>"),
+                "/a" => ok("<title>The post called a</title>"),
+                _ => ok("<title>The post called c</title>"),
+            })
+        });
+        let pushed = Arc::new(Pushed::default());
+        house.notify.be_pushed(pushed.clone());
+        let mut feed = house.feed("blog", URL, HOUR, DAY).await;
+        feed.deletions.permalink_checks = asks;
+        let running = house.start([&feed]).await;
+        pass(100).await;
+        pushed.documents.lock().unwrap().push(DELETED);
+        house.hint(feed.no);
+        pass(1).await;
+        assert_eq!(items(&house, feed.no).await, (3, 3), "{page}: no proof");
+        pass(HOUR).await;
+        let seen = house.seen.lock().unwrap().clone();
+        let is_page = |seen: &&crate::ingest::testing::Seen| seen.url.ends_with("/b");
+        assert_eq!(seen.iter().any(|seen| is_page(&seen)), is_asked, "{page}");
+        pass(DAY).await;
+        assert_eq!(items(&house, feed.no).await, (3, live), "{page}");
+        running.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_that_a_push_calls_deleted_and_documents_show_stays() {
+    let house = House::new(|_, request| {
+        ready(match request.uri().path() {
+            "/rss" => ok(PAGES),
+            _ => status(404, &[]),
+        })
+    });
+    let pushed = Arc::new(Pushed::default());
+    house.notify.be_pushed(pushed.clone());
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(100).await;
+    pushed.documents.lock().unwrap().push(DELETED);
+    house.hint(feed.no);
+    // Every page of the site is not found: that tells nothing.
+    pass(3 * DAY).await;
+    assert_eq!(items(&house, feed.no).await, (3, 3));
+    running.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_pushed_before_the_first_document_or_is_no_feed_is_a_hint_alone() {
     for (first, then) in [(PUSHED, "<html>"), ("garbage", "{}")] {
