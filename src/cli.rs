@@ -75,8 +75,7 @@ enum Command {
     /// Add the feeds of an OPML list to a configuration, with groups for its folders. What is there
     /// already stays as it is.
     Import(import::ImportOptions),
-    /// Print the feeds of a configuration and of its registry as OPML, by their groups, without
-    /// credentials.
+    /// Print the feeds of a configuration and its registry as OPML, by groups, without credentials.
     Export(WithConfig),
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
     Serve(ServeOptions),
