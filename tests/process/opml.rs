@@ -233,16 +233,26 @@ async fn feeds_of_the_registry_are_known_to_import_add_and_export() {
     place.answers("/feeds/one.json", 200).await;
     let exported = check();
     assert!(!exported.out.contains("hunter2"), "{exported:?}");
-    assert!(exported.err.contains("lacks these feeds of the registry"), "{exported:?}");
+    assert!(
+        exported.err.contains("lacks these feeds of the registry"),
+        "{exported:?}"
+    );
     assert!(exported.err.contains(": two."), "{exported:?}");
 
     // A group of the file has its members of the registry.
     running.signal(Signal::SIGTERM);
     let ended = tokio::task::spawn_blocking(move || running.wait());
     assert!(ended.await.unwrap().success());
-    let group = "[[group]]\nname = \"friends\"\ntitle = \"Friends\"\nmembers = [\"category:friends\"]\n";
+    let group =
+        "[[group]]\nname = \"friends\"\ntitle = \"Friends\"\nmembers = [\"category:friends\"]\n";
     place.configure("", &(feed("mine", &url("/mine.xml"), "") + group));
     let exported = told(&place, &["export"], "");
-    let folder = exported.out.split_once("Friends").map(|(_, rest)| rest.to_owned());
-    assert!(folder.is_some_and(|rest| rest.contains("/one.xml")), "{exported:?}");
+    let folder = exported
+        .out
+        .split_once("Friends")
+        .map(|(_, rest)| rest.to_owned());
+    assert!(
+        folder.is_some_and(|rest| rest.contains("/one.xml")),
+        "{exported:?}"
+    );
 }
