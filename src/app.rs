@@ -18,21 +18,21 @@ use crate::{
     },
     store::{self, Duty, Remedy, Store, StoreError},
 };
-use accounts::AccountDesk;
+use accounts::AccountCommands;
 use anyhow::Context as _;
-use bench::Bench;
+use current_work::CurrentWork;
 use descriptors::Descriptors;
-use doors::{Doors, Listening};
 use nodes::Shifts;
+use open_listeners::{Listening, OpenListeners};
 use registry::{RegistryAnswer, RegistryCommand};
-use registry_desk::{ChangePlace, RegistryDesk};
+use registry_service::{ChangeScope, RegistryService};
 use reload::{ReloadParts, Reloader};
 use site_addresses::configured_at_sites;
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use tasks::Tasks;
 use tokio::time::Instant;
 use wiring::Wiring;
-use workplace::Workplace;
+use work_context::WorkContext;
 
 mod wiring;
 
@@ -40,7 +40,7 @@ mod tasks;
 
 mod descriptors;
 
-mod doors;
+mod open_listeners;
 
 mod insight;
 
@@ -84,7 +84,7 @@ mod move_questions;
 
 pub mod registry;
 
-mod registry_desk;
+mod registry_service;
 
 mod plain_change;
 
@@ -102,15 +102,15 @@ mod forget_item;
 
 mod still_held;
 
-mod workplace;
+mod current_work;
 
-mod bench;
+mod work_context;
 
 mod relay;
 
 mod push_inlet;
 
-mod looks;
+mod polls_for_readers;
 
 mod nodes;
 
@@ -129,7 +129,7 @@ pub mod replay;
 pub mod site_addresses;
 
 pub use accepted_url::accept_url;
-pub use beside_store::{BesideStore, LookedAt, moved_line};
+pub use beside_store::{BesideStore, ConfigBesideStore, moved_line};
 pub use move_questions::{LeftAddress, MoveQuestion, NewFeed};
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
@@ -146,7 +146,7 @@ pub struct App {
     address: SocketAddr,
     admin_address: SocketAddr,
     store: Arc<dyn Store>,
-    bench: Arc<Bench>,
+    bench: Arc<WorkContext>,
     tasks: Tasks,
 }
 
@@ -187,7 +187,7 @@ impl App {
         let server = &wiring.config.server;
         let certificate = wiring.own_certificate().await?;
         let held = certificate.as_ref().map(|parts| parts.held.clone());
-        let doors = Doors::open(server, held.clone()).await?;
+        let doors = OpenListeners::open(server, held.clone()).await?;
         let listening = doors.listening()?;
         let (address, admin_address) = (listening.address(), listening.operator);
 
@@ -336,7 +336,7 @@ impl Starting {
         mut feeds: Vec<FeedSettings>,
         progress: &RegistrationProgress,
         tasks: &Tasks,
-    ) -> anyhow::Result<Arc<Bench>> {
+    ) -> anyhow::Result<Arc<WorkContext>> {
         let wiring = self.wiring;
         let (store, catalog) = (wiring.store.clone(), wiring.gate.catalog.clone());
         let Config { site, server, .. } = &wiring.config;
@@ -373,7 +373,7 @@ impl Starting {
         tasks.follow(async move { readership.run(now, ends).await });
         let context = wiring.serve_context(self.readers.clone(), self.in_force, stop.clone());
         let (address, operator) = (self.listening.address(), self.listening.operator);
-        let workplace = Workplace::default();
+        let workplace = CurrentWork::default();
         let reloader = Reloader::new(ReloadParts {
             source: self.source,
             started_with: wiring.config.clone().listening_at(self.listening.bound()),
@@ -383,7 +383,7 @@ impl Starting {
             workplace: workplace.clone(),
             live: wiring.live.clone(),
         });
-        let bench = Arc::new(Bench {
+        let bench = Arc::new(WorkContext {
             readers: self.readers,
             context: context.clone(),
             listening: self.listening,
@@ -525,7 +525,7 @@ async fn close_without_traces(
 }
 
 /// A configuration in a file beside its store, which nobody serves. There need not be a store yet.
-pub async fn beside_store(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
+pub async fn beside_store(config: &Config, file: &Path) -> anyhow::Result<ConfigBesideStore> {
     let settings = config.store.clone();
     let seen = tokio::task::spawn_blocking(move || store::look(&settings, Arc::new(clock::System)));
     let seen = seen
@@ -534,14 +534,14 @@ pub async fn beside_store(config: &Config, file: &Path) -> anyhow::Result<Looked
     let Some(store) = seen else {
         let config = config.clone();
         let config = config.with_registered(&Registered::default(), file)?;
-        return Ok(LookedAt {
+        return Ok(ConfigBesideStore {
             feeds: configured_at_sites(&config),
-            ..LookedAt::default()
+            ..ConfigBesideStore::default()
         });
     };
     let looked = async {
         let (config, names) = registry::joined(&*store, config.clone(), Some(file)).await?;
-        Ok::<_, anyhow::Error>(LookedAt::of(&*store, &config, names).await?)
+        Ok::<_, anyhow::Error>(ConfigBesideStore::of(&*store, &config, names).await?)
     };
     let looked = looked.await;
     store.close().await?;
@@ -606,11 +606,11 @@ pub async fn change_registry(
     // Their numbers in the store are not asked for here.
     let feeds = (0..u32::MAX).zip(feeds);
     let feeds = feeds.map(|(no, feed)| catalog::RegisteredFeed::new(FeedNo(no), feed));
-    let desk = RegistryDesk {
+    let desk = RegistryService {
         store: store.clone(),
         catalog: Arc::new(catalog::CatalogSnapshot::new(feeds, []).with_registry(names)),
         reader: registry::reader(config, Some(file)),
-        place: ChangePlace::Alone(Box::new(config.clone())),
+        place: ChangeScope::Alone(Box::new(config.clone())),
     };
     let answer = desk.run(command).await;
     store.close().await?;
@@ -625,7 +625,7 @@ pub async fn change_accounts(
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
     let store = open(config, clock.clone()).await?;
     let site = Site::new(&config.server.public_url, &config.server.prefix);
-    let desk = AccountDesk {
+    let desk = AccountCommands {
         store: store.clone(),
         auth: None,
         site,

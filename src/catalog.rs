@@ -42,8 +42,8 @@ pub use read_gate::ReadGate;
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, follow, observe, register};
 pub use registry_names::RegistryNames;
 pub use settings::{
-    FeedNamer, FeedSettings, FormerPlace, GroupSettings, LegacyPlace, ListedPath, NamedFeeds,
-    PrivatePlaces, ServePlain, ShowRule, SiteFeeds, SiteSettings, topic_at,
+    FeedNamer, FeedSettings, FormerAddress, GroupSettings, LegacyAddress, ListedPath, NamedFeeds,
+    PrivateAddresses, ServePlain, ShowRule, SiteFeeds, SiteSettings, topic_at,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed, is_open_to};

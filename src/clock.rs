@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 mod settled;
 
-pub use settled::{ClockLook, LOOK_AGAIN, LeaseWatch, SettledClock};
+pub use settled::{ClockReading, LOOK_AGAIN, LeaseWatch, SettledClock};
 
 /// A source of wall-clock time. It may step backwards or stand still; whoever needs strictly rising
 /// values makes them from it.

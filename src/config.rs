@@ -3,7 +3,7 @@
 
 use crate::{
     alerts::AlertSettings,
-    catalog::{FeedSettings, GroupSettings, SiteSettings},
+    catalog::{GroupSettings, SiteSettings},
     hub::{self, WebhookSettings},
     ingest::{self, CredentialSettings},
     readers, search_engines,
@@ -49,6 +49,7 @@ mod profiles;
 
 mod warnings;
 
+pub use crate::catalog::FeedSettings;
 pub use in_force::{Origin, Setting, settings_in_force};
 pub use key_table::{Effect, REFERENCE, effect, waiting_for_restart};
 pub use registered::{EntryReader, FeedEntry, Registered};

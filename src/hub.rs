@@ -54,7 +54,7 @@ mod remembered;
 mod subscription_task;
 
 mod client;
-mod own_places;
+mod process_addresses;
 mod question_budget;
 mod question_pace;
 mod verify;
@@ -72,9 +72,9 @@ mod set_back;
 
 mod webhook;
 
+mod callback_permits;
 mod desk;
 mod health;
-mod places;
 
 #[cfg(test)]
 mod tests;
@@ -82,17 +82,17 @@ mod tests;
 pub use client::Callbacks;
 pub use desk::{Subscriber, SubscriberPage, WantedSubscribers};
 pub use index::{FailingSubscriber, SubscriptionCounts};
-pub use own_places::{AnswersItself, OwnPlaces};
+pub use process_addresses::{AnswersItself, ProcessAddresses};
 
 pub use webhook::{WEBHOOKS_MAX, WebhookSettings};
 
 use acknowledgements::Acknowledgements;
 use admission::{Admission, ClientNet};
+use callback_permits::CallbackPermits;
 use client::CallbackClient;
 use endpoint::Subject;
 use index::{Applicant, FailingSubscriber as Failing, GroupKey, Index, Key, Rest, RestKind};
 use next_step::{NextStep, PushStage, Times, UnderWay};
-use places::Places;
 use push::Push;
 use question_budget::QuestionBudget;
 use remembered::Remembered;
@@ -292,7 +292,7 @@ pub struct CallbackParts {
     /// The `User-Agent` of requests to them.
     pub user_agent: HeaderValue,
     /// The places at which this process answers itself: they are none.
-    pub own: OwnPlaces,
+    pub own: ProcessAddresses,
 }
 
 /// The hub.
@@ -314,7 +314,7 @@ struct Shared {
     client: CallbackClient,
     gate: ReadGate,
     /// Requests to callbacks at once.
-    places: Places,
+    places: CallbackPermits,
     /// Questions to callbacks an hour.
     questions: QuestionBudget,
     /// Positions on their way to the store.
@@ -350,7 +350,7 @@ impl Hub {
             clock: parts.clock,
             client,
             gate: parts.gate,
-            places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
+            places: CallbackPermits::new(config.in_flight_max, config.in_flight_per_host_max),
             questions: QuestionBudget::new(callbacks.resolver),
             metrics: parts.metrics,
             jitter: parts.jitter,

@@ -44,7 +44,7 @@ mod lane;
 pub mod poller;
 
 pub use crate::catalog::settings::{
-    DeletionSettings, DocumentFormat, ImportSettings, LegacyPlace, PollSettings, RecordSettings,
+    DeletionSettings, DocumentFormat, ImportSettings, LegacyAddress, PollSettings, RecordSettings,
 };
 pub use compute::Computing;
 pub use config::Config;

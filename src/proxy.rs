@@ -3,7 +3,7 @@
 
 mod continued;
 
-mod fair_places;
+mod fair_permits;
 
 mod fault;
 
@@ -15,11 +15,11 @@ mod idle_body;
 
 mod origin;
 
-mod place_moves;
+mod permit_progress_times;
 
-mod placed_body;
+mod permit_body;
 
-mod site_places;
+mod site_permits;
 
 mod tunnel;
 

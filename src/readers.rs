@@ -19,7 +19,7 @@ use crate::{
     setting::{RefusedSetting, all_at_least_one},
     store::{Store, StoreError},
 };
-use body_room::{BodyRoom, weight};
+use body_permits::{BodyPermits, weight};
 use bytes::Bytes;
 use feed_changes::FilteredViews;
 use futures_util::FutureExt as _;
@@ -31,7 +31,7 @@ use tokio::sync::watch;
 
 mod archive;
 mod body;
-mod body_room;
+mod body_permits;
 pub mod coding;
 mod feed_changes;
 mod follow;
@@ -186,7 +186,7 @@ pub struct Readers {
     takes_cloud: Box<TakesCloud>,
     announces: Box<Announces>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
-    room: BodyRoom,
+    room: BodyPermits,
     filtered: FilteredViews,
     documents: Cache<LegacyKey, Arc<PlainDocument>>,
 }
@@ -238,7 +238,7 @@ impl Readers {
                 .weigher(body_weight)
                 .max_capacity(config.render_cache_bytes)
                 .build(),
-            room: BodyRoom::new(config.answers_bytes_max, config.render_cache_bytes),
+            room: BodyPermits::new(config.answers_bytes_max, config.render_cache_bytes),
             filtered: FilteredViews::default(),
             documents: Cache::builder()
                 .weigher(document_weight)

@@ -60,12 +60,12 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-pub use archived::ArchivePlace;
+pub use archived::ArchiveAddress;
 pub use document::{
-    Alternate, ArchiveLinks, Audience, ChainPlace, CloudPlace, Document, ItemPlace, Links,
+    Alternate, ArchiveLinks, Audience, ChainPosition, CloudEndpoint, Document, ItemContext, Links,
 };
 pub use legacy::LegacyLinks;
-pub use representation::{Negotiation, PositionPlace, Representation, Syntax, atom_entry};
+pub use representation::{Negotiation, PositionLocation, Representation, Syntax, atom_entry};
 pub use text::plain as words;
 pub use urls::{BadQuery, ClassicQuery, Endpoint, Query, Site, Topic, link_header, xmpp_node_uri};
 

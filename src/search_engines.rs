@@ -71,7 +71,7 @@ impl Config {
 
 /// A site before which everfeed stands.
 #[derive(Clone, Debug)]
-pub struct ToldSite {
+pub struct AnnouncedSite {
     /// Its number among the sites, from 0.
     pub no: usize,
     /// Its root as readers know it.
@@ -85,7 +85,7 @@ pub struct SearchEngineParts {
     /// `[search_engines]`.
     pub config: Config,
     /// All sites.
-    pub sites: Vec<ToldSite>,
+    pub sites: Vec<AnnouncedSite>,
     /// The store.
     pub store: Arc<dyn Store>,
     /// The heads of feeds.
@@ -108,12 +108,12 @@ pub struct SearchEngines(Arc<Shared>);
 struct Shared {
     parts: SearchEngineParts,
     /// The state of each site as it was last; `None` before it was read.
-    told: Vec<Mutex<Option<ToldState>>>,
+    told: Vec<Mutex<Option<AnnouncedState>>>,
 }
 
 /// The state of a site, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldState {
+pub struct AnnouncedState {
     /// Number of URLs that the engine has accepted.
     pub accepted: u64,
     /// Time of the last batch that it accepted.
@@ -122,7 +122,7 @@ pub struct ToldState {
     pub fault: Option<IndexNowFault>,
 }
 
-impl From<&IndexNow> for ToldState {
+impl From<&IndexNow> for AnnouncedState {
     fn from(row: &IndexNow) -> Self {
         Self {
             accepted: row.accepted,
@@ -147,7 +147,7 @@ impl SearchEngines {
 
     /// The sites that search engines are told of, with their states; `None` for one whose state was
     /// not read yet.
-    pub fn told(&self) -> impl Iterator<Item = (&ToldSite, Option<ToldState>)> {
+    pub fn told(&self) -> impl Iterator<Item = (&AnnouncedSite, Option<AnnouncedState>)> {
         let sites = self.0.parts.sites.iter().zip(&self.0.told);
         sites
             .filter(|(site, _)| site.is_on)

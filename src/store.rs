@@ -100,7 +100,7 @@ pub use groups::{GROUP_BATCH_ITEMS, GroupStep, Groups, WantedGroup};
 pub use index_now::IndexNowStore;
 pub use nodes::{
     DatabaseSurroundings, Duty, Moves, NodeDifferences, NodeFace, NodeStatus, Nodes, NodesEngine,
-    NodesStatus, Question, SealedRows, ToldFeeds,
+    NodesStatus, Question, ReportedFeeds, SealedRows,
 };
 pub use opening::{begin_generations, look, open, open_node, surroundings, url_problem};
 #[cfg(not(feature = "postgres"))]

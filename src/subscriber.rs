@@ -32,10 +32,10 @@ use tower::util::BoxCloneSyncService;
 use url::Url;
 
 mod callback;
-mod errands;
 mod for_poller;
 mod push_signature;
 mod pushed_documents;
+mod ready_requests;
 mod service_rows;
 mod worker;
 
@@ -66,7 +66,7 @@ impl Config {
 pub type HubClient = BoxCloneSyncService<Request, Response<Bytes>, FetchError>;
 
 /// True for a URL at which this everfeed answers itself.
-pub type IsOwnPlace = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub type IsOwnUrl = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The parts of a subscriber.
 pub struct Parts {
@@ -87,7 +87,7 @@ pub struct Parts {
     /// The name by which hubs are asked.
     pub user_agent: HeaderValue,
     /// The places that are no hubs.
-    pub is_own: IsOwnPlace,
+    pub is_own: IsOwnUrl,
     /// Counters.
     pub metrics: Metrics,
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     fan_out::{callbacks, resident_bytes},
-    house::House,
+    house::PollerRig,
     report::Report,
 };
 use anyhow::{Result, ensure};
@@ -43,7 +43,7 @@ pub(crate) async fn ask(report: &Report, subscriptions: usize, bytes_max: usize)
         &format!("(13) {subscriptions} subscriptions to {TOPICS} topics, at rest"),
         "the hub starts, until all are taken up",
     );
-    let (house, _) = House::new(1).await?;
+    let (house, _) = PollerRig::new(1).await?;
     let names = (0..TOPICS).map(|n| (format!("feed{n}"), format!("feed{n}.example/")));
     let records = house.store.register_all(names.collect()).await?;
     let mut ready = Vec::with_capacity(TOPICS);

@@ -3,7 +3,7 @@
 
 use crate::{
     content::Chance,
-    house::House,
+    house::PollerRig,
     report::{Aim, Report},
     rounds::compare,
 };
@@ -39,7 +39,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         "everfeed, one page after the other / redb: a snapshot, a range of 50 rows, each decoded, on a copy of the file",
     );
     for items in [1_000, 500_000] {
-        let (mut house, places) = House::new(items).await?;
+        let (mut house, places) = PollerRig::new(items).await?;
         let copy = house.copied().await?;
         let mut builder = Builder::new();
         builder.set_cache_size(Config::default().cache_bytes);
@@ -63,7 +63,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
 
 /// A feed in a store, the same in a file that is read raw, and where its items stand.
 struct Subject {
-    house: House,
+    house: PollerRig,
     raw: Database,
     places: Vec<(ItemId, Stamp)>,
 }

@@ -11,7 +11,7 @@ use everfeed::feed::{
     item::KeyHash,
     moment::Moment,
     order::Order,
-    page::{Listing, ListingPlace, ListingQuery, ListingRow, ListingRows, Range, head, select},
+    page::{Listing, ListingPosition, ListingQuery, ListingRow, ListingRows, Range, head, select},
     position::Position,
     stamp::Stamp,
 };
@@ -151,7 +151,7 @@ impl Counting {
     }
 
     fn walk(&self, (low, high): Range, reverse: bool) -> ListingRows<'_, Self> {
-        let place = |t: Stamp| ListingPlace { t: t.into(), o: 0 };
+        let place = |t: Stamp| ListingPosition { t: t.into(), o: 0 };
         let start = match low {
             Bound::Unbounded => 0,
             Bound::Included(low) => self.rows.partition_point(|(t, _)| place(*t) < low),
@@ -209,14 +209,14 @@ impl Listing for Counting {
         Ok(self.rows.first().map(|(t, _)| (*t).into()))
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPosition>, Infallible> {
         let (checks, makes) = self.lookups.get();
         self.lookups.set((checks + 1, makes));
         Ok(self
             .rows
             .iter()
             .find(|(_, held)| held == id)
-            .map(|(t, _)| ListingPlace {
+            .map(|(t, _)| ListingPosition {
                 t: (*t).into(),
                 o: 0,
             }))

@@ -4,7 +4,7 @@
 //! bodies.
 
 use crate::{
-    house::{House, NAME},
+    house::{NAME, PollerRig},
     report::{Aim, Report},
     rounds::Spread,
 };
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use everfeed::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::{Clock, System},
-    hub::{self, CallbackParts, Hub, OwnPlaces},
+    hub::{self, CallbackParts, Hub, ProcessAddresses},
     layers::{ClientConfig, client::callback_via},
     telemetry::Metrics,
 };
@@ -82,7 +82,7 @@ pub(crate) async fn ask(report: &Report, sinks: &Handle) -> Result<()> {
     for (subscriptions, hosts) in CROWDS {
         sink.keeps.store(hosts <= KEPT_HOSTS_MAX, Ordering::Relaxed);
         let crowd = format!("{subscriptions} subscriptions at {hosts} hosts");
-        let (mut house, _) = House::new(1_000).await?;
+        let (mut house, _) = PollerRig::new(1_000).await?;
         let before = resident_bytes()?;
         let hub = hub_of(&house, subscriptions)?;
         hub.start(&[]).await?;
@@ -150,7 +150,7 @@ pub(crate) async fn ask(report: &Report, sinks: &Handle) -> Result<()> {
 async fn ask_troubled(report: &Report, sink: &Sink) -> Result<()> {
     let (subscriptions, hosts) = TROUBLED;
     sink.keeps.store(true, Ordering::Relaxed);
-    let (mut house, _) = House::new(1_000).await?;
+    let (mut house, _) = PollerRig::new(1_000).await?;
     let hub = hub_of(&house, subscriptions)?;
     hub.start(&[]).await?;
     subscribe(&hub, sink, subscriptions, hosts).await?;
@@ -189,7 +189,12 @@ struct Trial {
     bare_ms: f64,
 }
 
-async fn push(house: &mut House, sink: &Sink, subscriptions: usize, hosts: usize) -> Result<Trial> {
+async fn push(
+    house: &mut PollerRig,
+    sink: &Sink,
+    subscriptions: usize,
+    hosts: usize,
+) -> Result<Trial> {
     sink.forget();
     house.add(1).await?;
     let start = Instant::now();
@@ -240,7 +245,7 @@ async fn bare_push(to: SocketAddr, n: usize, body: Bytes) -> Result<()> {
 }
 
 /// A hub whose callbacks are at the addresses of the sink.
-fn hub_of(house: &House, subscriptions: usize) -> Result<Hub> {
+fn hub_of(house: &PollerRig, subscriptions: usize) -> Result<Hub> {
     let clock: Arc<dyn Clock> = Arc::new(System);
     let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
     let feed = RegisteredFeed::new(house.feed(), settings);
@@ -275,7 +280,7 @@ pub(crate) fn callbacks() -> Result<CallbackParts> {
         service: BoxCloneSyncService::new(callback_via(&client, names.clone())?),
         resolver: names,
         user_agent: HeaderValue::from_static("everfeed"),
-        own: OwnPlaces::default(),
+        own: ProcessAddresses::default(),
     })
 }
 

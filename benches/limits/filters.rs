@@ -2,7 +2,7 @@
 //! shown. The processor's time of the whole process for such a change.
 
 use crate::{
-    house::House,
+    house::PollerRig,
     report::{Aim, Report},
     rounds::Spread,
 };
@@ -33,7 +33,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         "processor time of the process until all is quiet again; median of 5 changes (greatest)",
     );
     for items in [2_000, 100_000] {
-        let (mut house, _) = House::new(items).await?;
+        let (mut house, _) = PollerRig::new(items).await?;
         // A title holds the number of its item.
         let next = usize::try_from(house.record.items.total)?;
         let met = next + CHANGES;
@@ -71,7 +71,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
 }
 
 /// Tasks that wait at the head of a feed for these words.
-async fn wait(house: &House, words: Vec<String>) -> Result<JoinSet<()>> {
+async fn wait(house: &PollerRig, words: Vec<String>) -> Result<JoinSet<()>> {
     let readers = Arc::new(house.readers()?);
     let newest = View::all(house.feed(), Order::MODIFIED_REVERSE);
     let newest = readers
@@ -95,7 +95,7 @@ async fn wait(house: &House, words: Vec<String>) -> Result<JoinSet<()>> {
 
 /// Commits one item and wakes everybody. The milliseconds of a processor that it takes, without the
 /// commit.
-async fn change(house: &mut House) -> Result<f64> {
+async fn change(house: &mut PollerRig) -> Result<f64> {
     house.add(1).await?;
     let before = quiet().await?;
     house.notify.moved(house.feed(), house.record.head());

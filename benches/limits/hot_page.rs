@@ -3,7 +3,7 @@
 
 use crate::{
     bare::Bare,
-    house::{House, NAME},
+    house::{NAME, PollerRig},
     load::{Answer, Load, get, load},
     report::{Aim, Report},
     rounds::{Spread, compare},
@@ -29,7 +29,7 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
         "(1) Hot page of 50 items of 2 KB",
         &format!("everfeed's server / bare hyper server with the same bytes; loopback, {CONNECTIONS} connections kept alive"),
     );
-    let (house, _) = House::new(1_000).await?;
+    let (house, _) = PollerRig::new(1_000).await?;
     let served = house.serve().await?;
     let view = View::all(house.feed(), Order::MODIFIED);
     let reading = ReadRequest::page(view, Representation::ATOM, "", "", PAGE_ITEMS)?;

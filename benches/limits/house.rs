@@ -54,7 +54,7 @@ const PLACES_MAX: usize = 10_000;
 const HOLD_MAX_SECS: u64 = 300;
 
 /// A feed and its store.
-pub(crate) struct House {
+pub(crate) struct PollerRig {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) notify: Arc<Notify>,
     pub(crate) record: FeedRecord,
@@ -68,7 +68,7 @@ pub(crate) struct Served {
     _stop: DropGuard,
 }
 
-impl House {
+impl PollerRig {
     /// A feed of so many items in a new store, with the place of each.
     pub(crate) async fn new(items: u32) -> Result<(Self, Vec<(ItemId, Stamp)>)> {
         let folder = tempfile::tempdir()?;

@@ -3,7 +3,7 @@
 //! against Atom.
 
 use crate::{
-    house::House,
+    house::PollerRig,
     report::{Aim, Report},
     rounds::compare,
 };
@@ -27,7 +27,7 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
         "(8) Writing a page of 50 items of 2 KB, bytes written a second",
         "Atom / the posts' strings, escaped by quick-xml into one buffer; every other syntax / Atom",
     );
-    let (house, _) = House::new(1_000).await?;
+    let (house, _) = PollerRig::new(1_000).await?;
     let query = PageQuery {
         max: PAGE_ITEMS,
         ..PageQuery::all(house.feed(), Order::MODIFIED)

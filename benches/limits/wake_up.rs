@@ -2,7 +2,7 @@
 //! commit until the first, the median and the last waiter has its answer.
 
 use crate::{
-    house::{House, NAME},
+    house::{NAME, PollerRig},
     load::{Connection, get},
     report::{Aim, Report},
     rounds::Spread,
@@ -41,7 +41,7 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
         "(3) Wake-up of N waiters by one change",
         &format!("from notify.moved, after a commit to redb, to the first / median / last answer; median of {TRIALS} trials"),
     );
-    let (mut house, _) = House::new(1_000).await?;
+    let (mut house, _) = PollerRig::new(1_000).await?;
     for waiters in CROWDS {
         let mut trials = Vec::new();
         for _ in 0..TRIALS {
@@ -114,13 +114,13 @@ fn tell(report: &Report, what: &str, waiters: usize, trials: &[Woken]) {
 }
 
 /// The cursor at which everybody waits.
-async fn head(house: &House) -> Result<String> {
+async fn head(house: &PollerRig) -> Result<String> {
     let view = View::all(house.feed(), Order::MODIFIED_REVERSE);
     let reading = ReadRequest::page(view, Representation::JSON, "", "", 1)?;
     Ok(house.readers()?.read(&reading).await?.last_cursor.clone())
 }
 
-async fn in_process(house: &mut House, waiters: usize) -> Result<Woken> {
+async fn in_process(house: &mut PollerRig, waiters: usize) -> Result<Woken> {
     let readers = Arc::new(house.readers()?);
     let view = View::all(house.feed(), Order::MODIFIED);
     let since = format!("cursor:{}", head(house).await?);
@@ -151,7 +151,7 @@ async fn in_process(house: &mut House, waiters: usize) -> Result<Woken> {
     Ok(Woken::of(start, answered))
 }
 
-async fn over_http(house: &mut House, askers: &Handle, waiters: usize) -> Result<Vec<Woken>> {
+async fn over_http(house: &mut PollerRig, askers: &Handle, waiters: usize) -> Result<Vec<Woken>> {
     let served = house.serve().await?;
     let address = served.address;
     let opened = stream::iter(0..waiters)
@@ -206,7 +206,7 @@ async fn until(everybody_waits: impl Fn() -> bool) -> Result<()> {
 }
 
 /// Commits one item and wakes everybody. When that was.
-async fn change(house: &mut House) -> Result<Instant> {
+async fn change(house: &mut PollerRig) -> Result<Instant> {
     house.add(1).await?;
     let start = Instant::now();
     house.notify.moved(house.feed(), house.record.head());

@@ -4,7 +4,7 @@
 
 use crate::{
     content::added,
-    house::{House, NAME},
+    house::{NAME, PollerRig},
     load::{Connection, get},
     report::{Aim, Report},
     rounds::{Spread, compare},
@@ -87,7 +87,7 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
     server.start().await?;
     pulled(report, &server).await?;
     for (subscribers, changes) in CROWDS {
-        let (mut house, _) = House::new(1_000).await?;
+        let (mut house, _) = PollerRig::new(1_000).await?;
         subscribe(&house, subscribers).await?;
         let ours = Ours::start(&house, &server)?;
         let crowd = askers.spawn(Sink::open(server.components)).await??;
@@ -108,8 +108,8 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
 /// The price of the counts by which a page has an index: feeds of up to 512 items have none.
 async fn committed(report: &Report) -> Result<()> {
     for edits in [1, 100] {
-        let (mut counted, _) = House::new(520).await?;
-        let (mut uncounted, _) = House::new(500).await?;
+        let (mut counted, _) = PollerRig::new(520).await?;
+        let (mut uncounted, _) = PollerRig::new(500).await?;
         let spread = compare(
             ROUNDS,
             async |round| edited(&mut counted, edits, round).await,
@@ -123,7 +123,7 @@ async fn committed(report: &Report) -> Result<()> {
 }
 
 /// Seconds for commits that each edit so many items here and there.
-async fn edited(house: &mut House, edits: u32, round: usize) -> Result<f64> {
+async fn edited(house: &mut PollerRig, edits: u32, round: usize) -> Result<f64> {
     let total = u32::try_from(house.record.items.total)?;
     let start = Instant::now();
     for commit in 0..COMMITS {
@@ -148,7 +148,7 @@ async fn edited(house: &mut House, edits: u32, round: usize) -> Result<f64> {
 
 /// Pages of one client.
 async fn pulled(report: &Report, server: &Prosody) -> Result<()> {
-    let (house, _) = House::new(10_000).await?;
+    let (house, _) = PollerRig::new(10_000).await?;
     let ours = Ours::start(&house, server)?;
     ours.until_online().await?;
     let served = house.serve().await?;
@@ -172,7 +172,7 @@ async fn pulled(report: &Report, server: &Prosody) -> Result<()> {
 }
 
 /// Requests by HTTP for the pages that are asked for over XMPP.
-async fn requests(house: &House) -> Result<Vec<Vec<u8>>> {
+async fn requests(house: &PollerRig) -> Result<Vec<Vec<u8>>> {
     let readers = house.readers()?;
     let (mut cursor, mut requests) = (String::new(), Vec::with_capacity(PAGES));
     for _ in 0..PAGES {
@@ -228,7 +228,7 @@ impl Asker {
 
 /// The ratio of pushes to those of a bare socket, and milliseconds of ours.
 async fn pushed(
-    house: &mut House,
+    house: &mut PollerRig,
     crowd: &Sink,
     server: &Prosody,
     subscribers: usize,
@@ -274,7 +274,7 @@ async fn pushed(
 }
 
 /// Milliseconds from the wake-up after a commit of so many changes to the last message of all.
-async fn push(house: &mut House, crowd: &Sink, changes: usize, messages: usize) -> Result<f64> {
+async fn push(house: &mut PollerRig, crowd: &Sink, changes: usize, messages: usize) -> Result<f64> {
     house.add(changes).await?;
     crowd.forget();
     let start = Instant::now();
@@ -289,7 +289,7 @@ async fn push(house: &mut House, crowd: &Sink, changes: usize, messages: usize) 
 /// The time until all are equal again after the server was away.
 async fn restarted(
     report: &Report,
-    house: &mut House,
+    house: &mut PollerRig,
     server: &mut Prosody,
     askers: &Handle,
 ) -> Result<()> {
@@ -311,7 +311,7 @@ async fn restarted(
 
 /// Memory of many subscriptions.
 async fn remembered(report: &Report, server: &Prosody) -> Result<()> {
-    let (house, _) = House::new(1_000).await?;
+    let (house, _) = PollerRig::new(1_000).await?;
     subscribe(&house, MANY).await?;
     let before = resident_bytes()?;
     let ours = Ours::start(&house, server)?;
@@ -334,7 +334,7 @@ fn address(n: usize) -> String {
 }
 
 /// Stores subscriptions as everfeed leaves them.
-async fn subscribe(house: &House, subscribers: usize) -> Result<()> {
+async fn subscribe(house: &PollerRig, subscribers: usize) -> Result<()> {
     let last = PageQuery::last(house.feed(), Order::MODIFIED, Filter::All);
     let last = house.store.page(last).await?.last_cursor;
     let now = Stamp::from_micros(System.now_us());
@@ -394,7 +394,7 @@ struct Ours {
 }
 
 impl Ours {
-    fn start(house: &House, server: &Prosody) -> Result<Self> {
+    fn start(house: &PollerRig, server: &Prosody) -> Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(System);
         let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
         let feed = RegisteredFeed::new(house.feed(), settings);

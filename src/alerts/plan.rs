@@ -28,7 +28,7 @@ const CAUSES_MAX: usize = 1000;
 pub(super) struct AlertPlan {
     quiet: Option<QuietHours>,
     again_after_secs: u64,
-    causes: BTreeMap<Cause, ToldCause>,
+    causes: BTreeMap<Cause, ReportedCause>,
     /// The messages to the same receiver within the last hour.
     sent: SentTimes,
     /// The time before which nothing is sent, because the last message could not be.
@@ -61,7 +61,7 @@ impl SentTimes {
 
 /// A cause, as its receiver knows it.
 #[derive(Clone, Debug, Default)]
-struct ToldCause {
+struct ReportedCause {
     /// The time at which it was told last.
     told_at: Option<Stamp>,
     /// The newest event that was not told yet.
@@ -79,7 +79,7 @@ pub(super) enum AlertStep {
     Wait(Option<Stamp>),
 }
 
-impl ToldCause {
+impl ReportedCause {
     /// The time from which on it may be told; `None` for one of which there is nothing to tell.
     fn due_at(&self, again_after_secs: u64) -> Option<Stamp> {
         match (self.told_at, &self.news, &self.lasting) {
@@ -102,7 +102,7 @@ impl AlertPlan {
         known: impl IntoIterator<Item = &'a Event>,
         now: Stamp,
     ) -> Self {
-        let mut causes: BTreeMap<Cause, ToldCause> = BTreeMap::new();
+        let mut causes: BTreeMap<Cause, ReportedCause> = BTreeMap::new();
         let mut gathers = false;
         for event in known.into_iter().filter(|event| is_sent(event)) {
             let told = causes.entry(event.cause.clone()).or_default();
@@ -180,7 +180,7 @@ impl AlertPlan {
             let is_known = |at: Stamp| now < at.plus_secs(again_after);
             told.news.is_some() || told.lasting.is_some() || told.told_at.is_some_and(is_known)
         });
-        let mut due: Vec<(&Cause, &ToldCause)> = Vec::new();
+        let mut due: Vec<(&Cause, &ReportedCause)> = Vec::new();
         let mut next_due: Option<Stamp> = None;
         for (cause, told) in &self.causes {
             match told.due_at(again_after) {
@@ -274,7 +274,7 @@ impl AlertPlan {
     }
 
     fn is_anything_due(&self, now: Stamp) -> bool {
-        let due = |told: &ToldCause| told.due_at(self.again_after_secs);
+        let due = |told: &ReportedCause| told.due_at(self.again_after_secs);
         self.causes
             .values()
             .any(|told| due(told).is_some_and(|at| at <= now))

@@ -63,7 +63,7 @@ fn unknown_readers<'a>(
 }
 
 /// Carries out commands on users and tokens.
-pub(super) struct AccountDesk {
+pub(super) struct AccountCommands {
     pub(super) store: Arc<dyn Store>,
     /// Whoever is to know of changes; `None` where nobody serves the store.
     pub(super) auth: Option<Arc<Authenticator>>,
@@ -89,7 +89,7 @@ fn refused<T>(why: impl Into<String>) -> Result<T, AccountRefused> {
     Err(AccountRefused::Never(why.into()))
 }
 
-impl AccountDesk {
+impl AccountCommands {
     /// Carries out a command.
     pub(super) async fn run(&self, command: AccountCommand) -> AccountAnswer {
         let _turn = self.turn.lock().await;
@@ -426,7 +426,7 @@ mod tests {
         auth.publish(Accounts::default());
         let site = Site::new(&Url::parse("https://feeds.example/").unwrap(), "");
         let turn = tokio::sync::Mutex::default();
-        let desk = AccountDesk {
+        let desk = AccountCommands {
             store,
             auth: Some(auth.clone()),
             site,

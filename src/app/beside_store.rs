@@ -129,7 +129,7 @@ fn addresses(feeds: &[FeedSettings], names: &RegistryNames) -> BTreeMap<String, 
 
 /// A configuration beside what is stored.
 #[derive(Debug, Default)]
-pub struct LookedAt {
+pub struct ConfigBesideStore {
     /// Findings about the configuration.
     pub beside: BesideStore,
     /// The feeds that are kept and not configured any more.
@@ -138,7 +138,7 @@ pub struct LookedAt {
     pub feeds: Vec<SiteFeed>,
 }
 
-impl LookedAt {
+impl ConfigBesideStore {
     /// Looks at a store that nobody serves.
     pub(super) async fn of(
         store: &dyn Store,

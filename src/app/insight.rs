@@ -2,14 +2,15 @@
 
 use super::{
     accepted_url,
-    accounts::AccountDesk,
+    accounts::AccountCommands,
+    current_work::active_subscribers,
     event_log::EventLog,
     explain::{self, Explainer, Explanation, under_way, words},
     feed_sort::{ItemCounts, sorted_page},
     forget_item::{forget_item, forgotten, remembered},
     gauges, overview, reader_list,
     registry::{self, RegistryAnswer, RegistryCommand},
-    registry_desk::{ChangePlace, RegistryDesk},
+    registry_service::{ChangeScope, RegistryService},
     relay::Relay,
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::removed_feeds,
@@ -20,8 +21,7 @@ use super::{
         PushStatus, RegistryStatus, SiteFault, Status, StoreStatus, SubscriberStatus, WaitStatus,
         XmppStatus,
     },
-    subscribers::SubscriberDesk,
-    workplace::active_subscribers,
+    subscribers::SubscriberCommands,
 };
 use crate::{
     acme::CertificateWatch,
@@ -69,7 +69,7 @@ pub(super) struct Overview {
     pub(super) waiters: Waiters,
     pub(super) readership: Arc<Readership>,
     pub(super) reloader: Arc<Reloader>,
-    pub(super) accounts: AccountDesk,
+    pub(super) accounts: AccountCommands,
     /// The certificate that everfeed gets itself.
     pub(super) certificate: Option<CertificateWatch>,
     pub(super) site_faults: SiteFaults,
@@ -820,7 +820,7 @@ impl Insight for Overview {
     }
 
     fn subscribers(&self, command: SubscriberCommand) -> BoxFuture<'_, OperatorAnswer> {
-        let desk = SubscriberDesk {
+        let desk = SubscriberCommands {
             catalog: &self.explainer.catalog,
             hub: &self.hub,
             xmpp: self.xmpp.as_ref(),
@@ -829,11 +829,11 @@ impl Insight for Overview {
     }
 
     fn registry(&self, command: RegistryCommand) -> BoxFuture<'_, RegistryAnswer> {
-        let desk = RegistryDesk {
+        let desk = RegistryService {
             store: self.explainer.store.clone(),
             catalog: self.explainer.catalog.snapshot(),
             reader: self.reloader.entry_reader(),
-            place: ChangePlace::Running(self.reloader.clone()),
+            place: ChangeScope::Running(self.reloader.clone()),
         };
         Box::pin(desk.run(command))
     }

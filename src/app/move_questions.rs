@@ -2,7 +2,7 @@
 //! that comes in its place; not the answer, which is a name in the configuration.
 
 use crate::{
-    catalog::{Destination, FeedSettings, LegacyPlace, RegistryNames, SiteSettings},
+    catalog::{Destination, FeedSettings, LegacyAddress, RegistryNames, SiteSettings},
     config::Config,
     feed::record::FeedNo,
     secret::logged_url,
@@ -112,7 +112,7 @@ pub(super) async fn move_questions(
     feeds: &[FeedSettings],
     registry: &RegistryNames,
 ) -> Result<Vec<MoveQuestion>, StoreError> {
-    let mut new: HashMap<&str, &LegacyPlace> = feeds
+    let mut new: HashMap<&str, &LegacyAddress> = feeds
         .iter()
         .filter(|feed| feed.is_called_by_address())
         .filter_map(|feed| Some((feed.name.as_str(), &**feed.legacy.as_ref()?)))
@@ -142,7 +142,7 @@ pub(super) async fn move_questions(
     if new.is_empty() {
         return Ok(Vec::new());
     }
-    let mut new: Vec<(&str, &LegacyPlace)> = new.into_iter().collect();
+    let mut new: Vec<(&str, &LegacyAddress)> = new.into_iter().collect();
     new.sort_unstable_by_key(|(name, place)| (place.site, *name));
     let mut questions = Vec::new();
     for gone in withdrawn {
@@ -151,7 +151,7 @@ pub(super) async fn move_questions(
         let public_url = &config.server.public_url;
         let has_host = |site: &SiteSettings| gone.has_host(site, public_url);
         let is_of_host = config.site.iter().any(has_host);
-        let may_be_it = |place: &LegacyPlace| {
+        let may_be_it = |place: &LegacyAddress| {
             let Some(site) = config.site.get(place.site) else {
                 return false;
             };

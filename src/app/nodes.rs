@@ -3,11 +3,11 @@
 
 use super::{
     accounts,
-    bench::Bench,
-    doors::Listening,
+    current_work::CurrentWork,
     insight::Following,
-    relay::{Door, Letter, Relay, asked_look, reply_words},
-    workplace::Workplace,
+    open_listeners::Listening,
+    relay::{Relay, RelayRequest, RelayTarget, asked_look, reply_words},
+    work_context::WorkContext,
 };
 use crate::{
     catalog::{self, CatalogSnapshot, FeedSettings},
@@ -52,7 +52,7 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// The shifts of a process that shares its store.
 pub(super) struct Shifts {
-    bench: Arc<Bench>,
+    bench: Arc<WorkContext>,
     admin: Admin,
     duty: watch::Receiver<Duty>,
     moves: mpsc::Receiver<Moves>,
@@ -121,7 +121,7 @@ pub(super) fn face_of(server: &serve::Config, name: String) -> NodeFace {
 
 impl Shifts {
     /// Shifts over this bench; `None` for a process that is alone.
-    pub(super) fn of(bench: Arc<Bench>, admin: Admin, nodes: &Nodes) -> Option<Self> {
+    pub(super) fn of(bench: Arc<WorkContext>, admin: Admin, nodes: &Nodes) -> Option<Self> {
         Some(Self {
             duty: nodes.duty(),
             heard: nodes.heard(),
@@ -202,7 +202,7 @@ impl Shifts {
         }
     }
 
-    fn workplace(&self) -> &Workplace {
+    fn workplace(&self) -> &CurrentWork {
         &self.bench.workplace
     }
 
@@ -344,12 +344,12 @@ impl Shifts {
 
 /// The answer to the words of another process; `None` where this one does not work, or does not
 /// understand them.
-async fn answer_to(bench: &Bench, admin: Admin, words: &[u8]) -> Option<Response<Bytes>> {
-    let letter = Letter::read(words)?;
+async fn answer_to(bench: &WorkContext, admin: Admin, words: &[u8]) -> Option<Response<Bytes>> {
+    let letter = RelayRequest::read(words)?;
     let mut request = letter.request()?;
     let work = bench.workplace.work()?;
     match letter.door {
-        Door::Hub => {
+        RelayTarget::Hub => {
             if let Some(sender) = letter.sender() {
                 let Some(known) = bench.wiring.gate.auth.principal(sender) else {
                     let mut answer = Response::new(Bytes::from_static(b"who are you?\n"));
@@ -360,19 +360,19 @@ async fn answer_to(bench: &Bench, admin: Admin, words: &[u8]) -> Option<Response
             }
             Some(work.hub.handle(request, letter.client).await)
         }
-        Door::Callback { is_whole } => {
+        RelayTarget::Callback { is_whole } => {
             let subscriber = work.subscriber.as_ref()?;
             let token = request.uri().path().trim_start_matches('/').to_owned();
             Some(subscriber.answer(&token, &request, is_whole).await)
         }
-        Door::Look => {
+        RelayTarget::Look => {
             let (feed, fresh_secs) = asked_look(request.uri())?;
             if let Some(look) = work.poller.look(feed, fresh_secs) {
                 look.await;
             }
             Some(Response::new(Bytes::new()))
         }
-        Door::Operator => {
+        RelayTarget::Operator => {
             let mut request = request.map(body::whole);
             request.extensions_mut().insert(Relayed);
             let answer: BoxFuture<'static, _> = Box::pin(admin.oneshot(request));

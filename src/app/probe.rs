@@ -8,7 +8,7 @@ use crate::{
         schedule::{Failure, FaultKind, Plan, PollState},
         stamp::Stamp,
     },
-    ingest::{self, FeedSpec, Fetched, LegacyPlace, Upstream, upstream::DocumentReply},
+    ingest::{self, FeedSpec, Fetched, LegacyAddress, Upstream, upstream::DocumentReply},
     layers::{self, Governor},
 };
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub async fn fetch_known_as(
     known_as: &Url,
 ) -> Result<Fetched, Failure> {
     let mut feed = FeedSpec::new(FeedNo(0), "probe", url.clone());
-    feed.legacy = Some(LegacyPlace::at(known_as.clone()).into());
+    feed.legacy = Some(LegacyAddress::at(known_as.clone()).into());
     ask_once(limits, None, &feed).await
 }
 

@@ -1,7 +1,7 @@
 //! The way of requests at callbacks to whoever subscribes at hubs: to this process while it works,
 //! else to the process that does; not what they tell.
 
-use super::{relay::Relay, workplace::Workplace};
+use super::{current_work::CurrentWork, relay::Relay};
 use crate::serve::push_inlet::PushInlet;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -16,13 +16,13 @@ const RELAYED_BYTES_MAX: usize = 64 << 10;
 
 /// The way to whoever subscribes at hubs.
 pub(super) struct WorkInlet {
-    workplace: Workplace,
+    workplace: CurrentWork,
     relay: Relay,
     relayed: Arc<Semaphore>,
 }
 
 impl WorkInlet {
-    pub(super) fn new(workplace: Workplace, relay: Relay) -> Self {
+    pub(super) fn new(workplace: CurrentWork, relay: Relay) -> Self {
         Self {
             workplace,
             relay,

@@ -13,10 +13,10 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::time::timeout;
 
-mod letter;
+mod relay_request;
 
-use letter::read_reply;
-pub(super) use letter::{Door, Letter, reply_words};
+use relay_request::read_reply;
+pub(super) use relay_request::{RelayRequest, RelayTarget, reply_words};
 
 /// Time for the answer of the hub, which may ask a callback before.
 const HUB_MAX: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ impl Relay {
         client: Option<IpAddr>,
         sender: Option<PrincipalId>,
     ) -> Response<Bytes> {
-        let letter = Letter::of(Door::Hub, request, client, sender);
+        let letter = RelayRequest::of(RelayTarget::Hub, request, client, sender);
         self.ask(&letter, HUB_MAX).await.unwrap_or_else(|why| {
             // Strangers need not know what is behind us.
             tracing::warn!("A request to the hub could not be handed on: {why}");
@@ -65,7 +65,7 @@ impl Relay {
     pub(super) async fn status(&self, query: &str) -> Result<Status, String> {
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = Uri::try_from(format!("/status?{query}")).unwrap_or_default();
-        let letter = Letter::of(Door::Operator, &request, None, None);
+        let letter = RelayRequest::of(RelayTarget::Operator, &request, None, None);
         // A question is taken back, too, and a store that stands still takes its time for that.
         let asked = timeout(STATUS_MAX, self.ask(&letter, STATUS_MAX)).await;
         let late = || format!("it did not answer within {} s", STATUS_MAX.as_secs());
@@ -83,7 +83,7 @@ impl Relay {
         let query = request.uri().query().unwrap_or_default();
         let target = format!("/{token}?{query}");
         *request.uri_mut() = Uri::try_from(target).unwrap_or_default();
-        let letter = Letter::of(Door::Callback { is_whole }, &request, None, None);
+        let letter = RelayRequest::of(RelayTarget::Callback { is_whole }, &request, None, None);
         self.ask(&letter, HUB_MAX).await.unwrap_or_else(|why| {
             tracing::warn!("A request of a hub could not be handed on: {why}");
             away("try again after the time in Retry-After")
@@ -92,7 +92,7 @@ impl Relay {
 
     /// The answer to the operator.
     pub(super) async fn operator(&self, request: &Request<Bytes>) -> Response<Bytes> {
-        let letter = Letter::of(Door::Operator, request, None, None);
+        let letter = RelayRequest::of(RelayTarget::Operator, request, None, None);
         self.send(&letter, OPERATOR_MAX).await
     }
 
@@ -102,14 +102,14 @@ impl Relay {
         let mut request = Request::new(Bytes::new());
         let target = format!("/{}/{fresh_secs}", feed.0);
         *request.uri_mut() = Uri::try_from(target).unwrap_or_default();
-        let letter = Letter::of(Door::Look, &request, None, None);
+        let letter = RelayRequest::of(RelayTarget::Look, &request, None, None);
         if let Err(why) = self.ask(&letter, LOOK_MAX).await {
             tracing::debug!("No look at an old feed could be asked for: {why}");
         }
     }
 
     /// The answer, or 503 with the reason, for the operator.
-    async fn send(&self, letter: &Letter, within: Duration) -> Response<Bytes> {
+    async fn send(&self, letter: &RelayRequest, within: Duration) -> Response<Bytes> {
         let answer = self.ask(letter, within).await;
         answer.unwrap_or_else(|why| {
             away(&format!(
@@ -118,7 +118,11 @@ impl Relay {
         })
     }
 
-    async fn ask(&self, letter: &Letter, within: Duration) -> Result<Response<Bytes>, Unanswered> {
+    async fn ask(
+        &self,
+        letter: &RelayRequest,
+        within: Duration,
+    ) -> Result<Response<Bytes>, Unanswered> {
         let Some(nodes) = self.0.nodes() else {
             let why = "this one does not work yet, or not any more";
             return Err(Unanswered::NotDone(why.to_owned()));

@@ -5,13 +5,13 @@ use super::{
     accounts::tell_unknown_readers,
     beside_store::{BesideStore, moved_line},
     beside_worker,
+    current_work::CurrentWork,
     live_settings::LiveSettings,
     move_questions::{self, LeftAddress, MoveQuestion, move_questions},
     plain_change::{self, BesidePlain},
     registry::{self, NextFeeds, PlainFeeds, PlannedChange, RegistryAnswer, WantedChange},
     removed::{self, removed_among},
     status::{ConfigStatus, ReloadStatus, now},
-    workplace::Workplace,
 };
 use crate::{
     catalog::{
@@ -69,7 +69,7 @@ pub(super) struct ReloadParts {
     pub(super) gate: ReadGate,
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
-    pub(super) workplace: Workplace,
+    pub(super) workplace: CurrentWork,
     pub(super) live: LiveSettings,
 }
 

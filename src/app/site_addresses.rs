@@ -3,7 +3,7 @@
 
 use crate::{
     auth::AccessSettings,
-    catalog::{FeedSettings, PrivatePlaces, SiteFeeds, SiteSettings, Sites},
+    catalog::{FeedSettings, PrivateAddresses, SiteFeeds, SiteSettings, Sites},
     config::Config,
     secret::public_url,
 };
@@ -76,7 +76,7 @@ pub fn at_sites<'a>(
 pub fn address_lines(config: &Config, feeds: &[SiteFeed]) -> Vec<String> {
     let mut lines = Vec::new();
     let public_url = &config.server.public_url;
-    let private = PrivatePlaces::of(&config.feed);
+    let private = PrivateAddresses::of(&config.feed);
     for proxied in Sites::new(&config.site).iter() {
         let site = &proxied.settings;
         let root = site.public_root(public_url);

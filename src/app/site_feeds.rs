@@ -10,7 +10,7 @@ use crate::{
         schedule::{Failure, FaultNote},
         stamp::Stamp,
     },
-    ingest::{DocumentFormat, FeedSpec, LegacyPlace, Upstream},
+    ingest::{DocumentFormat, FeedSpec, LegacyAddress, Upstream},
     locks::lock,
     secret::{logged_url, public_url},
     store::{FoundFeeds, Store},
@@ -240,7 +240,7 @@ impl SiteWatch {
         let known_as = self.site.public_root(&self.public_url);
         let mut feed = FeedSpec::new(FeedNo(0), "site", url);
         feed.format = DocumentFormat::Resource;
-        feed.legacy = Some(LegacyPlace::at(known_as).into());
+        feed.legacy = Some(LegacyAddress::at(known_as).into());
         Ok(feed)
     }
 }

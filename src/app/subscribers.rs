@@ -17,13 +17,13 @@ pub use crate::{
 
 /// The drivers that have subscriptions.
 #[derive(Clone, Copy)]
-pub(super) struct SubscriberDesk<'a> {
+pub(super) struct SubscriberCommands<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) hub: &'a Hub,
     pub(super) xmpp: Option<&'a Arc<Component>>,
 }
 
-impl SubscriberDesk<'_> {
+impl SubscriberCommands<'_> {
     /// Carries out a command.
     pub(super) async fn run(self, command: SubscriberCommand) -> OperatorAnswer {
         let answer = match command {

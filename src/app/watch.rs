@@ -21,7 +21,7 @@ use crate::{
     xmpp::Component,
 };
 use futures_util::future::BoxFuture;
-use sources::{Machine, MachineLook};
+use sources::{Machine, MachineReadings};
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     task::JoinSet,
@@ -73,7 +73,7 @@ struct Watching {
     alerts: Alerts,
     /// Findings about feeds, and the number of changes of the feeds that they are from.
     of_feeds: (Observed, Option<(u64, usize)>),
-    machine: MachineLook,
+    machine: MachineReadings,
     machine_looked: Option<Instant>,
     /// Keys of restores that were reported.
     restores: BTreeSet<String>,
@@ -97,7 +97,7 @@ impl FaultWatch {
             journal,
             alerts,
             of_feeds: Default::default(),
-            machine: MachineLook::default(),
+            machine: MachineReadings::default(),
             machine_looked: None,
             restores: sources::restores(&known),
         };

@@ -2,20 +2,20 @@
 //! they do.
 
 use super::{
-    accounts::{self, AccountDesk},
+    accounts::{self, AccountCommands},
+    current_work::CurrentWork,
     descriptors::waiting_connections,
-    doors::Listening,
     event_log::EventLog,
     explain::Explainer,
     groups::GroupKeeper,
     live_settings::LiveSettings,
-    looks::ReaderLooks,
+    open_listeners::Listening,
+    polls_for_readers::PollsForReaders,
     push_inlet::WorkInlet,
     relay::Relay,
     reload::Reloader,
     site_feeds::{SiteFaults, SiteWatch},
     upstream_ways::{UpstreamParts, UpstreamWay, UpstreamWays},
-    workplace::Workplace,
 };
 use crate::{
     acme::{
@@ -33,7 +33,7 @@ use crate::{
     },
     events::Happenings,
     feed::stamp::Stamp,
-    hub::{self, Hub, OwnPlaces},
+    hub::{self, Hub, ProcessAddresses},
     identity::Identity,
     ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{
@@ -44,7 +44,7 @@ use crate::{
     readers::Readers,
     readership::Readership,
     render::Site,
-    search_engines::{SearchEngineParts, SearchEngines, ToldSite},
+    search_engines::{AnnouncedSite, SearchEngineParts, SearchEngines},
     serve::{
         self,
         answers::first_seen::FirstSeen,
@@ -54,7 +54,9 @@ use crate::{
         own_addresses::Listeners,
         own_mounts::{PushInletParts, WayToOrigins, answers_itself, own_mounts},
         routing::mount::Mount,
-        sites::{fresh_looks::FreshLooks, readers_page::PushCounts, sitemap::OriginSitemaps},
+        sites::{
+            poll_for_reader::PollForReader, readers_page::PushCounts, sitemap::OriginSitemaps,
+        },
     },
     store::{SealKey, Store},
     subscriber::{self, Subscriber},
@@ -80,10 +82,10 @@ const POLLS_PER_SEC: u64 = 10;
 /// Bytes of the answer of a hub at most.
 const HUB_ANSWER_BYTES_MAX: u64 = 64 << 10;
 
-/// ReaderLooks for readers of old addresses at one host at once, without waiting.
+/// PollsForReaders for readers of old addresses at one host at once, without waiting.
 const LOOKS_BURST: NonZeroU32 = NonZeroU32::new(20).expect("20 is not 0");
 
-/// ReaderLooks a second at one host after that.
+/// PollsForReaders a second at one host after that.
 const LOOKS_PER_SEC: NonZeroU32 = NonZeroU32::new(5).expect("5 is not 0");
 
 /// The components that all others stand on.
@@ -352,11 +354,11 @@ impl Wiring {
         &self,
         context: &Arc<ServeContext>,
         listening: &Listening,
-    ) -> OwnPlaces {
+    ) -> ProcessAddresses {
         let context = context.clone();
         let Listeners { consumers, closed } = listening.bound();
         let sites = self.config.site.iter();
-        OwnPlaces {
+        ProcessAddresses {
             closed,
             consumers,
             roots: std::iter::once(&self.config.server.public_url)
@@ -368,7 +370,11 @@ impl Wiring {
         }
     }
 
-    pub(super) fn hub(&self, readers: &Arc<Readers>, own: OwnPlaces) -> anyhow::Result<Arc<Hub>> {
+    pub(super) fn hub(
+        &self,
+        readers: &Arc<Readers>,
+        own: ProcessAddresses,
+    ) -> anyhow::Result<Arc<Hub>> {
         let config = self.live.hub();
         let client = ClientConfig {
             total_secs: config.deliver_secs,
@@ -415,7 +421,7 @@ impl Wiring {
     pub(super) fn search_engines(&self) -> anyhow::Result<SearchEngines> {
         let public_url = &self.config.server.public_url;
         let sites = self.config.site.iter().enumerate();
-        let told = |(no, site): (usize, &SiteSettings)| ToldSite {
+        let told = |(no, site): (usize, &SiteSettings)| AnnouncedSite {
             no,
             root: site.public_root(public_url),
             is_on: site.indexnow,
@@ -442,7 +448,10 @@ impl Wiring {
     }
 
     /// Whoever subscribes at the hubs that feeds name, if anybody does.
-    pub(super) async fn subscriber(&self, own: OwnPlaces) -> anyhow::Result<Option<Subscriber>> {
+    pub(super) async fn subscriber(
+        &self,
+        own: ProcessAddresses,
+    ) -> anyhow::Result<Option<Subscriber>> {
         let config = &self.config.push;
         if !config.is_on(&self.config.server.public_url) {
             return Ok(None);
@@ -519,7 +528,7 @@ impl Wiring {
     pub(super) fn mounts(
         &self,
         context: Arc<ServeContext>,
-        workplace: &Workplace,
+        workplace: &CurrentWork,
         stop: CancellationToken,
     ) -> anyhow::Result<Vec<Mount>> {
         let trusted = self.config.server.trusted_proxies.clone();
@@ -529,7 +538,7 @@ impl Wiring {
             inlet: Arc::new(WorkInlet::new(workplace.clone(), Relay(self.store.clone()))),
             body_bytes_max: usize::try_from(body_bytes_max).unwrap_or(usize::MAX),
         };
-        let looks: Arc<dyn FreshLooks> = Arc::new(ReaderLooks {
+        let looks: Arc<dyn PollForReader> = Arc::new(PollsForReaders {
             workplace: workplace.clone(),
             relay: Relay(self.store.clone()),
             notify: self.notify.clone(),
@@ -596,8 +605,8 @@ impl Wiring {
     }
 
     /// The desk for users and tokens.
-    pub(super) fn account_desk(&self) -> AccountDesk {
-        AccountDesk {
+    pub(super) fn account_desk(&self) -> AccountCommands {
+        AccountCommands {
             store: self.store.clone(),
             auth: Some(self.gate.auth.clone()),
             site: self.site(),
@@ -617,7 +626,7 @@ impl Wiring {
 
 /// The hub as a service, so that the server need not know it: that of this process while it works,
 /// else that of the process that does.
-fn hub_service(workplace: Workplace, relay: Relay, trusted: Vec<IpNet>) -> HubService {
+fn hub_service(workplace: CurrentWork, relay: Relay, trusted: Vec<IpNet>) -> HubService {
     BoxCloneSyncService::new(tower::service_fn(move |request: http::Request<Bytes>| {
         let (workplace, relay) = (workplace.clone(), relay.clone());
         let client = client_address(request.extensions(), request.headers(), &trusted);

@@ -84,7 +84,7 @@ pub struct Authenticator {
     /// Time of the last warning of an unknown proxy, microseconds since the epoch.
     warned_us: AtomicU64,
     replays: Mutex<ReplayCache>,
-    room: HashRoom,
+    room: HashPermits,
     clock: Arc<dyn Clock>,
     started_us: u64,
     metrics: Metrics,
@@ -123,7 +123,7 @@ impl Default for VerdictMemory {
 }
 
 /// Room for hashing passwords.
-struct HashRoom {
+struct HashPermits {
     hashes: Arc<Semaphore>,
     places: Semaphore,
     /// Candidates whose passwords were looked at.
@@ -131,7 +131,7 @@ struct HashRoom {
     tried: std::sync::atomic::AtomicUsize,
 }
 
-impl Default for HashRoom {
+impl Default for HashPermits {
     fn default() -> Self {
         Self {
             hashes: Arc::new(Semaphore::new(HASHES_MAX)),
@@ -164,7 +164,7 @@ impl Authenticator {
             failures: Mutex::default(),
             warned_us: AtomicU64::new(0),
             replays: Mutex::default(),
-            room: HashRoom::default(),
+            room: HashPermits::default(),
             started_us: clock.now_us(),
             clock,
             metrics,

@@ -21,9 +21,9 @@ mod show;
 
 mod group;
 
-mod private_places;
+mod private_addresses;
 
-mod legacy_place;
+mod legacy_address;
 
 mod site_feeds;
 
@@ -35,10 +35,10 @@ pub use group::{
 };
 pub use import::ImportSettings;
 pub use keep::KeepSettings;
-pub use legacy_place::{FeedNamer, FormerPlace, LegacyPlace, ServePlain, topic_at};
+pub use legacy_address::{FeedNamer, FormerAddress, LegacyAddress, ServePlain, topic_at};
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
-pub use private_places::PrivatePlaces;
+pub use private_addresses::PrivateAddresses;
 pub use record::RecordSettings;
 pub use show::ShowRule;
 pub(in crate::catalog) use show::{parts_of, shown_by};
@@ -102,7 +102,7 @@ pub struct FeedSettings {
     pub record: Option<RecordSettings>,
     /// Its place in a `[[site]]`, if it is a feed of one; no key of its own.
     #[serde(skip)]
-    pub legacy: Option<Box<LegacyPlace>>,
+    pub legacy: Option<Box<LegacyAddress>>,
     /// The group that it is, if it is one: it has members in the place of an upstream. No key of
     /// its own.
     #[serde(skip)]
@@ -305,7 +305,7 @@ pub(in crate::catalog) fn namespace_of(url: &Url) -> String {
     if let Some(port) = url.port() {
         namespace += &format!(":{port}");
     }
-    namespace + &legacy_place::path_of(url)
+    namespace + &legacy_address::path_of(url)
 }
 
 fn is_name(name: &str) -> bool {

@@ -2,7 +2,7 @@
 //! these are called; not what requests are answered.
 
 use super::{
-    Destination, FeedSettings, ListedPath, PrivatePlaces, SiteFeeds, SiteSettings,
+    Destination, FeedSettings, ListedPath, PrivateAddresses, SiteFeeds, SiteSettings,
     settings::namespace_of,
 };
 use crate::store::{Store, StoreError, listing};
@@ -35,7 +35,7 @@ impl ProxiedSite {
     // Decides: Which sites lead to a server with a private feed?
     /// True for a site by which documents of a private feed could come: its origin has one, of
     /// whatever site it is, or one is known by its host.
-    pub fn leads_to_any_of(&self, places: &PrivatePlaces, public_url: &Url) -> bool {
+    pub fn leads_to_any_of(&self, places: &PrivateAddresses, public_url: &Url) -> bool {
         let host = self.settings.host.as_deref().or(public_url.host_str());
         self.is_private_server || places.are_at(&self.server, host)
     }

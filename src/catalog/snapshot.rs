@@ -1,7 +1,7 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    BesideWorker, FeedSettings, NamedFeeds, PrivatePlaces, RegistryNames,
+    BesideWorker, FeedSettings, NamedFeeds, PrivateAddresses, RegistryNames,
     settings::shown_by,
     spelling::{PathRelation, PathSpelling},
 };
@@ -81,7 +81,7 @@ pub struct CatalogSnapshot {
     members: HashMap<FeedNo, Vec<FeedNo>>,
     /// By the number of their feed, each with what it shows.
     parts: HashMap<FeedNo, Vec<(Filter, FeedNo)>>,
-    private: Arc<PrivatePlaces>,
+    private: Arc<PrivateAddresses>,
     registry: Arc<RegistryNames>,
     beside_worker: Arc<BesideWorker>,
 }
@@ -108,7 +108,7 @@ impl CatalogSnapshot {
         }
         snapshot.place_former();
         let settings = snapshot.feeds.values().map(|feed| &*feed.settings);
-        snapshot.private = Arc::new(PrivatePlaces::of(settings));
+        snapshot.private = Arc::new(PrivateAddresses::of(settings));
         snapshot.members = snapshot.members_of_groups();
         let is_withdrawn = |(name, _): &(String, FeedNo)| !snapshot.feeds.contains_key(name);
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
@@ -432,7 +432,7 @@ impl CatalogSnapshot {
     }
 
     /// The addresses of what not everybody may read.
-    pub fn private_places(&self) -> &PrivatePlaces {
+    pub fn private_places(&self) -> &PrivateAddresses {
         &self.private
     }
 

@@ -6,7 +6,7 @@ use super::{WithConfig, ask::Running, probe::sheet::tame, reload::other_file, st
 use crate::cli::output::{out, outln};
 use crate::{
     app::{
-        self, BesideStore, LookedAt, RemovedFeed, moved_line,
+        self, BesideStore, ConfigBesideStore, RemovedFeed, moved_line,
         registry::{ShadowedEntry, UnreadEntry},
         site_addresses::{address_lines, at_sites, configured_at_sites},
         status::{FeedStatus, Status},
@@ -56,9 +56,9 @@ pub(super) async fn run(mut config: Config, options: &CheckOptions) -> anyhow::R
             let config = config.clone();
             let config = config.with_registered(&Registered::default(), file)?;
             let feeds = configured_at_sites(&config);
-            let looked = LookedAt {
+            let looked = ConfigBesideStore {
                 feeds,
-                ..LookedAt::default()
+                ..ConfigBesideStore::default()
             };
             (looked, Some(error))
         }
@@ -152,7 +152,7 @@ fn is_refused_at_start(error: &anyhow::Error) -> bool {
 }
 
 /// Looks at a configuration beside its store, through the running process if there is one.
-pub(super) async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedAt> {
+pub(super) async fn look(config: &Config, file: &Path) -> anyhow::Result<ConfigBesideStore> {
     let running = Running::of(config);
     let status = running.ask(Method::GET, "/status?max=1").await;
     if let Ok((StatusCode::OK, text)) = status
@@ -168,7 +168,7 @@ pub(super) async fn look(config: &Config, file: &Path) -> anyhow::Result<LookedA
                 let mut kept = unnamed(&pages, config);
                 let BesideStore { registered, .. } = &beside;
                 kept.retain(|feed| !registered.contains(&feed.name));
-                return Ok(LookedAt {
+                return Ok(ConfigBesideStore {
                     beside,
                     kept,
                     feeds: at_sites(config, old),

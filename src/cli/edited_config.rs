@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     app::address_spelling::{digest, spelling},
-    app::{BesideStore, LookedAt},
+    app::{BesideStore, ConfigBesideStore},
     cli::output::errln,
     config::{self, Config},
 };
@@ -87,7 +87,7 @@ impl<'w> EditedConfig<'w> {
             let looked = super::runtime()?.block_on(check::look(config, &with.config));
             let looked = looked.unwrap_or_else(|why| {
                 errln!("The registry of feeds was not looked at: {why:#}");
-                LookedAt::default()
+                ConfigBesideStore::default()
             });
             taken.extend(looked.kept.into_iter().map(|feed| feed.name));
             registry = looked.beside;

@@ -12,8 +12,7 @@ use crate::{
         self,
         registry::{RegistryAnswer, RegistryCommand, RegistryPage, ShadowedEntry, UnreadEntry},
     },
-    catalog::FeedSettings,
-    config::Config,
+    config::{Config, FeedSettings},
 };
 use anyhow::Context as _;
 use clap::{Args, Subcommand};

@@ -149,7 +149,7 @@ fn draft(options: &InitOptions, blog: Option<&Blog>) -> Draft {
             &blog.url,
             |feed| if blog.is_feed { &feed.url } else { &blog.url },
         );
-    let place = Place {
+    let place = ServerFacts {
         is_near: is_near(site),
         is_here: is_here(site),
         has_feed: blog
@@ -185,7 +185,7 @@ fn draft(options: &InitOptions, blog: Option<&Blog>) -> Draft {
 }
 
 /// What is known of the server of a blog.
-struct Place {
+struct ServerFacts {
     /// True for an address that only this machine or its network has.
     is_near: bool,
     /// True when the host leads to this machine.
@@ -194,7 +194,7 @@ struct Place {
     has_feed: bool,
 }
 
-impl Place {
+impl ServerFacts {
     // Decides: Which way fits a blog, below, in front or beside?
     /// The way that fits, and why.
     fn way(&self) -> (Way, &'static str) {
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_way_follows_from_the_place_of_the_blog() {
         let check = |is_near, is_here, has_feed, expect| {
-            let place = Place {
+            let place = ServerFacts {
                 is_near,
                 is_here,
                 has_feed,

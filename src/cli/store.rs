@@ -156,7 +156,10 @@ fn compact_file(path: &Path) -> anyhow::Result<()> {
 /// Copies a store and prints what was done.
 fn copy_file(options: &CopyOptions) -> anyhow::Result<()> {
     let keep = options.keep;
-    let (from, to) = (StorePlace::of(&options.from), StorePlace::of(&options.to));
+    let (from, to) = (
+        StoreLocation::of(&options.from),
+        StoreLocation::of(&options.to),
+    );
     outln!(
         "{}",
         copied(&from, &to, keep).context("the store was not copied")?
@@ -175,12 +178,12 @@ fn copy_file(options: &CopyOptions) -> anyhow::Result<()> {
 }
 
 /// The place of a store on the command line.
-enum StorePlace {
+enum StoreLocation {
     File(PathBuf),
     Database(DatabaseUrl),
 }
 
-impl StorePlace {
+impl StoreLocation {
     fn of(given: &Path) -> Self {
         match given.to_str() {
             Some(url) if DatabaseUrl::is_named_by(url) => Self::Database(DatabaseUrl::new(url)),
@@ -197,7 +200,7 @@ impl StorePlace {
     }
 }
 
-impl fmt::Display for StorePlace {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
@@ -207,10 +210,10 @@ impl fmt::Display for StorePlace {
 }
 
 /// Copies a store; the words for what is in the copy.
-fn copied(from: &StorePlace, to: &StorePlace, keep: bool) -> anyhow::Result<String> {
+fn copied(from: &StoreLocation, to: &StoreLocation, keep: bool) -> anyhow::Result<String> {
     let now = Stamp::from_micros(clock::System.now_us());
     match (from, to) {
-        (StorePlace::File(from), StorePlace::File(to)) => {
+        (StoreLocation::File(from), StoreLocation::File(to)) => {
             let report = if keep {
                 copy_store(from, to, now)?
             } else {
@@ -218,14 +221,14 @@ fn copied(from: &StorePlace, to: &StorePlace, keep: bool) -> anyhow::Result<Stri
             };
             Ok(format!("{}: {} bytes", to.display(), report.bytes))
         }
-        (StorePlace::Database(_), StorePlace::Database(_)) => bail!(
+        (StoreLocation::Database(_), StoreLocation::Database(_)) => bail!(
             "both are databases; pg_dump and pg_restore copy one to another, with all cursors"
         ),
-        (StorePlace::File(path), StorePlace::Database(url)) => {
+        (StoreLocation::File(path), StoreLocation::Database(url)) => {
             let rows = store::copy_to_database(path, url, keep, Arc::new(clock::System))?;
             Ok(format!("{url}: {rows} rows"))
         }
-        (StorePlace::Database(url), StorePlace::File(path)) => {
+        (StoreLocation::Database(url), StoreLocation::File(path)) => {
             let bytes = store::copy_from_database(url, path, keep, Arc::new(clock::System))?;
             Ok(format!("{}: {bytes} bytes", path.display()))
         }

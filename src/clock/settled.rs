@@ -23,12 +23,12 @@ const ONE_LOOK: Duration = Duration::from_secs(10);
 /// count.
 pub struct SettledClock {
     clock: Arc<dyn Clock>,
-    looks: Mutex<Looks>,
+    looks: Mutex<ClockReadings>,
 }
 
 /// A look at the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockLook {
+pub struct ClockReading {
     /// The time that it shows, in microseconds since 1970.
     pub now_us: u64,
     /// The time that it has been past at each look of the last ten minutes. 0 in the first ten
@@ -48,18 +48,18 @@ impl SettledClock {
     // Decides: What has ended, if the clock may be wrong for a while?
     /// Looks at the clock. What ends for good has ended once its end is at or before the settled
     /// time.
-    pub fn look(&self) -> ClockLook {
+    pub fn look(&self) -> ClockReading {
         let now_us = self.clock.now_us();
         let settled_us = lock(&self.looks).take(now_us, Instant::now());
-        ClockLook { now_us, settled_us }
+        ClockReading { now_us, settled_us }
     }
 }
 
 /// Looks at a clock, the first one first. The first is at least ten minutes old, where one is.
 #[derive(Debug, Default)]
-struct Looks(VecDeque<(Instant, u64)>);
+struct ClockReadings(VecDeque<(Instant, u64)>);
 
-impl Looks {
+impl ClockReadings {
     /// Takes in a look; the settled time.
     fn take(&mut self, now_us: u64, at: Instant) -> u64 {
         match self.0.back_mut() {
@@ -136,7 +136,7 @@ mod tests {
         }
 
         /// Time passes, and is looked at each minute; the last look.
-        async fn pass(&self, by: Duration) -> ClockLook {
+        async fn pass(&self, by: Duration) -> ClockReading {
             let mut left = by;
             let mut look = self.settled.look();
             while !left.is_zero() {

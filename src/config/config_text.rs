@@ -213,8 +213,8 @@ impl<'t> ConfigText<'t> {
     }
 
     /// The file that has most of a path, and the place in it.
-    fn place(&self, path: &str) -> Option<(&WrittenFile<'t>, Place)> {
-        let mut best: Option<(&WrittenFile<'t>, Place)> = None;
+    fn place(&self, path: &str) -> Option<(&WrittenFile<'t>, TextPosition)> {
+        let mut best: Option<(&WrittenFile<'t>, TextPosition)> = None;
         for file in &self.files {
             let Some(place) = file.local(path).and_then(|path| file.place(&path)) else {
                 continue;
@@ -304,7 +304,7 @@ impl<'t> ConfigText<'t> {
 pub(super) const INCLUDE: &str = "include";
 
 /// The place of a path in a file, as far as the file has it.
-struct Place {
+struct TextPosition {
     line: usize,
     /// Steps of the path that the file has.
     depth: usize,
@@ -333,7 +333,7 @@ impl WrittenFile<'_> {
         (index < len).then(|| format!("{list}[{index}]{rest}"))
     }
 
-    fn place(&self, path: &str) -> Option<Place> {
+    fn place(&self, path: &str) -> Option<TextPosition> {
         let mut found = None;
         let mut table = Some(self.places.get_ref());
         let steps = path.split('.').count();
@@ -360,7 +360,7 @@ impl WrittenFile<'_> {
                 inner = element;
             }
             table = inner.get_ref().as_table();
-            found = Some(Place {
+            found = Some(TextPosition {
                 line,
                 depth: at + 1,
                 is_exact: at + 1 == steps,

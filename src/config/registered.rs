@@ -26,7 +26,7 @@ pub struct FeedEntry {
 
 /// The way by which an entry comes in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum EntryDoor {
+enum EntryOrigin {
     /// Somebody gives it now.
     New,
     /// It is kept already, maybe since a version that refused less. Its feed goes on.
@@ -57,14 +57,14 @@ impl EntryReader {
 
     /// Reads the keys of one feed as a JSON object. Its name may be left out.
     pub fn of_json(&self, name: &str, text: &str) -> Result<FeedEntry, Vec<RefusedSetting>> {
-        self.json(name, text, EntryDoor::New)
+        self.json(name, text, EntryOrigin::New)
     }
 
     fn json(
         &self,
         name: &str,
         text: &str,
-        door: EntryDoor,
+        door: EntryOrigin,
     ) -> Result<FeedEntry, Vec<RefusedSetting>> {
         let refuse = |key: String, found: &str, wanted: String| {
             Err(vec![RefusedSetting::new(key, found, wanted)])
@@ -84,7 +84,7 @@ impl EntryReader {
         let feeds = Value::Array(vec![Value::Table(table)]);
         let file = Table::from_iter([("feed".to_owned(), feeds)]);
         let mut reading = ConfigReading::new(ConfigText::of_table(file));
-        if door == EntryDoor::New {
+        if door == EntryOrigin::New {
             reading.refuse_control_characters();
         }
         let mut entries = self.entries(reading)?;
@@ -93,7 +93,7 @@ impl EntryReader {
 
     /// Reads a text that was kept under a name; the error says what is wrong with it.
     fn kept(&self, name: &str, text: &str) -> Result<FeedSettings, String> {
-        let read = self.json(name, text, EntryDoor::Kept);
+        let read = self.json(name, text, EntryOrigin::Kept);
         let read = read.map(|entry| entry.settings);
         read.map_err(|mistakes| {
             let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();

@@ -49,7 +49,7 @@ pub use trail::PageTrace;
 pub use {
     build_date::{BuildDates, is_built_after},
     completion::{Completion, PageRetry},
-    counted_pages::{CountedPages, CounterPlace},
+    counted_pages::{CountedPages, CounterPart},
     end_claim::{EndClaim, EndSign, EndStep},
     trail::WalkTrail,
 };

@@ -38,7 +38,7 @@ pub enum MemberStage {
     /// Its items are taken in, by date of publication; what changes meanwhile is taken in at once.
     Joining {
         /// Place of the last item taken in; `None` before the first.
-        after: Option<ListedPlace>,
+        after: Option<PublicationPosition>,
     },
     /// All of its items are in the group, and what changes is changed there too.
     Joined,
@@ -47,7 +47,7 @@ pub enum MemberStage {
 }
 
 /// Place of an item in the order of publication: its date there, and its first T.
-pub type ListedPlace = (Moment, Stamp);
+pub type PublicationPosition = (Moment, Stamp);
 
 /// A post of a group: the members' items that it stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -125,14 +125,14 @@ impl PageQuery {
 /// A place in canonical ascending order: a stamp, and the offset among those that share it (0 in
 /// production, where stamps are unique).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ListingPlace {
+pub struct ListingPosition {
     /// The stamp on the listing's axis.
     pub t: Moment,
     /// Number of items with the same stamp before it.
     pub o: u32,
 }
 
-impl ListingPlace {
+impl ListingPosition {
     /// The place of an item that has its stamp alone.
     pub fn at(t: impl Into<Moment>) -> Self {
         Self { t: t.into(), o: 0 }
@@ -140,7 +140,7 @@ impl ListingPlace {
 }
 
 /// A stretch of places.
-pub type Range = (Bound<ListingPlace>, Bound<ListingPlace>);
+pub type Range = (Bound<ListingPosition>, Bound<ListingPosition>);
 
 /// One row of a listing.
 pub trait ListingRow {
@@ -176,7 +176,7 @@ pub trait Listing {
         false
     }
     /// Place of the item with this id, ours or the upstream's.
-    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Self::Error>;
+    fn place_of(&self, id: &str) -> Result<Option<ListingPosition>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
     fn rows<'a>(
         &'a self,
@@ -196,8 +196,9 @@ pub trait Listing {
 
 /// Rows of a listing, read as they are asked for.
 pub type ListingRows<'a, L> = Box<
-    dyn Iterator<Item = Result<(ListingPlace, <L as Listing>::ListingRow), <L as Listing>::Error>>
-        + 'a,
+    dyn Iterator<
+            Item = Result<(ListingPosition, <L as Listing>::ListingRow), <L as Listing>::Error>,
+        > + 'a,
 >;
 
 /// A question about a listing.
@@ -221,7 +222,7 @@ pub struct Selection<R> {
     /// The rows in list order.
     pub rows: Vec<R>,
     /// The place of the first.
-    pub first: Option<ListingPlace>,
+    pub first: Option<ListingPosition>,
     /// The cursor to go on from; empty when nothing stands before the range.
     pub last_cursor: String,
     /// True when more rows stand in the range now.
@@ -401,8 +402,8 @@ fn grows_until(span: Span, now: Stamp) -> Growth {
 }
 
 /// An inclusive bound over the span.
-fn time_bound(span: Span, is_lower: bool) -> Bound<ListingPlace> {
-    let place = |us: i64| ListingPlace {
+fn time_bound(span: Span, is_lower: bool) -> Bound<ListingPosition> {
+    let place = |us: i64| ListingPosition {
         t: Moment::from_micros(us),
         o: 0,
     };
@@ -415,7 +416,7 @@ fn time_bound(span: Span, is_lower: bool) -> Bound<ListingPlace> {
 
 /// True when no place can lie between the bounds. Ordered maps refuse such ranges, so they are
 /// never asked.
-fn is_inverted(low: Bound<ListingPlace>, high: Bound<ListingPlace>) -> bool {
+fn is_inverted(low: Bound<ListingPosition>, high: Bound<ListingPosition>) -> bool {
     match (low, high) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (Bound::Included(low), Bound::Included(high)) => low > high,
@@ -431,14 +432,14 @@ fn edge<L: Listing>(
     listing: &L,
     range: Range,
     reverse: bool,
-) -> Result<Option<(ListingPlace, L::ListingRow)>, L::Error> {
+) -> Result<Option<(ListingPosition, L::ListingRow)>, L::Error> {
     listing.rows(range, reverse)?.next().transpose()
 }
 
 /// The cursor of the item with this id at a place. With unique stamps it takes no look-up.
 pub fn cursor_at<L: Listing>(
     listing: &L,
-    place: ListingPlace,
+    place: ListingPosition,
     id: String,
 ) -> Result<String, L::Error> {
     let toc = if place.o == 0 {
@@ -465,7 +466,7 @@ pub fn cursor_at<L: Listing>(
 fn cursor_of_nothing<L: Listing>(
     listing: &L,
     ask: &ListingQuery<'_>,
-    since: Bound<ListingPlace>,
+    since: Bound<ListingPosition>,
 ) -> Result<String, L::Error> {
     if let Some(Position::Cursor {
         toc,

@@ -59,7 +59,7 @@ impl CallbackRoot<'_> {
 
 /// A request that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PushErrand {
+pub struct DueRequest {
     /// The address that is asked.
     pub url: String,
     /// The form that is sent.
@@ -84,7 +84,7 @@ pub enum PushService {
 
 /// The answer to an errand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ErrandEnd {
+pub enum RequestEnd {
     /// The service took it.
     Taken,
     /// It refused, and says so again if it is asked again soon.
@@ -312,7 +312,7 @@ impl PushedFeed {
         root: CallbackRoot<'_>,
         now: Stamp,
         fresh: impl FnOnce() -> PushPath,
-    ) -> Option<PushErrand> {
+    ) -> Option<DueRequest> {
         self.sweep(now);
         self.root = Some(root.url.as_str().to_owned());
         let topics = &self.named.topics;
@@ -329,7 +329,7 @@ impl PushedFeed {
     }
 
     /// Takes in the end of an errand.
-    pub fn ended(&mut self, to: &PushService, end: &ErrandEnd, now: Stamp) {
+    pub fn ended(&mut self, to: &PushService, end: &RequestEnd, now: Stamp) {
         match to {
             PushService::Hub { url, topic } => {
                 let is_it = |hub: &&mut UpstreamHub| hub.url == *url && hub.topic == *topic;

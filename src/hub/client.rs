@@ -2,9 +2,9 @@
 //! not what they say.
 
 use super::{
+    callback_permits::CallbackPermit,
     health::{Ending, SLOW_AFTER},
-    own_places::OwnPlaces,
-    places::Place,
+    process_addresses::ProcessAddresses,
 };
 use crate::layers::{Awaited, FetchError, Refused, Request};
 use bytes::Bytes;
@@ -24,7 +24,7 @@ pub(super) struct CallbackClient {
     /// The longest wait for an answer.
     pub(super) within: Duration,
     /// The places that are no callbacks.
-    pub(super) own: Arc<OwnPlaces>,
+    pub(super) own: Arc<ProcessAddresses>,
 }
 
 impl CallbackClient {
@@ -32,7 +32,7 @@ impl CallbackClient {
     pub(super) async fn send(
         &self,
         request: Request,
-        place: &mut Place,
+        place: &mut CallbackPermit,
     ) -> Result<Response<Bytes>, FetchError> {
         if self.own.holds(&request.uri().to_string(), &[]) {
             place.ended(Ending::Answered);

@@ -4,8 +4,8 @@
 
 use super::{
     Shared,
+    callback_permits::CallbackPermit,
     form::{CloudRequest, SubscriptionRequest},
-    places::Place,
 };
 use crate::{
     catalog::Destination,
@@ -111,7 +111,11 @@ pub(super) trait Deliver: Send + Sync {
     }
 
     /// Asks once, in its place, if the target wants what was asked in its name.
-    fn ask<'a>(&'a self, question: &'a Question, place: &'a mut Place) -> BoxFuture<'a, Verdict>;
+    fn ask<'a>(
+        &'a self,
+        question: &'a Question,
+        place: &'a mut CallbackPermit,
+    ) -> BoxFuture<'a, Verdict>;
 
     /// The request that tells the target that its subscription is no more, and if it may come back;
     /// `None` where its protocol has no word for it.
@@ -126,7 +130,11 @@ pub(super) trait Deliver: Send + Sync {
     }
 
     /// Makes a delivery once, in its place. The wait for its end is bounded.
-    fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered>;
+    fn deliver<'a>(
+        &'a self,
+        delivery: Delivery,
+        place: &'a mut CallbackPermit,
+    ) -> BoxFuture<'a, Delivered>;
 }
 
 // Decides: To whom does a subscription push, and in which protocol?

@@ -7,7 +7,7 @@ use super::{
     command::TaskCommand,
     index::{CalledUp, GroupKey, GroupOffer},
     next_step::Offer,
-    subscription_task::{SubscriptionTask, TaskPlace},
+    subscription_task::{SubscriptionTask, TaskSlot},
 };
 use crate::{
     clock::{Jump, JumpWatch, LOOK_AGAIN},
@@ -127,7 +127,7 @@ impl Shared {
                 if is_made(Mistake::StartAtTheHead) {
                     progress.acked = None;
                 }
-                let place = TaskPlace::new(&self, one.entry, one.client, one.leave);
+                let place = TaskSlot::new(&self, one.entry, one.client, one.leave);
                 let topic = sub.topic.clone();
                 let task = SubscriptionTask::new(place, sub, progress, one.commands, one.rested);
                 self.start_one(&topic, task.run());

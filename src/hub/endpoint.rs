@@ -7,10 +7,10 @@ use super::{
     command::{SubscriptionCommand, TaskCommand},
     deliver::{self, question::Verdict},
     form::{self, HubRequest, Mode, RefusedForm, SubscriptionRequest, Verify},
-    index::{Applicant, Key, Room, Standing, Way},
+    index::{Applicant, Key, Standing, SubscriptionLimits, Way},
     lease,
     retry_schedule::VERIFY_GIVE_UP_SECS,
-    subscription_task::{self, NewTerms, TaskPlace},
+    subscription_task::{self, NewTerms, TaskSlot},
 };
 use crate::{
     auth::Principal,
@@ -421,7 +421,7 @@ impl Hub {
             target,
         } = wanted;
         let config = self.shared.config();
-        let room = Room {
+        let room = SubscriptionLimits {
             subscriptions_max: config.subscriptions_max,
             unverified_max: config.unverified_max,
             host_max: config.subscriptions_per_host_max,
@@ -455,7 +455,7 @@ impl Hub {
                 Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = new.mailbox.try_send(command).is_ok();
-                    let place = TaskPlace::of(&self.shared, &new);
+                    let place = TaskSlot::of(&self.shared, &new);
                     let terms = NewTerms {
                         topic: topic.clone(),
                         view: subject.view.clone(),

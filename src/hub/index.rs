@@ -9,21 +9,21 @@ use crate::{
     locks::lock,
 };
 use rest::{AtRest, RestTable};
-use room::Unverified;
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::{BTreeSet, HashMap},
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard},
 };
+use subscription_limits::Unverified;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 mod rest;
-mod room;
+mod subscription_limits;
 
 pub(super) use rest::{CalledUp, GroupKey, GroupOffer, NoRest, Rest, RestKind, Rested};
-pub(super) use room::{IndexLimit, Room};
+pub(super) use subscription_limits::{IndexLimit, SubscriptionLimits};
 
 /// Identity of a subscription: the canonical topic and the exact address of the target (HUB-6), as
 /// the first half of their SHA-256.
@@ -230,7 +230,13 @@ impl Index {
     /// The way to a subscription. A new one takes its place at once, so that two requests never
     /// start two tasks. Where there is no room for it, one that was not confirmed by its callback
     /// gives way.
-    pub(super) fn way(&self, key: Key, applicant: Applicant, address: &str, room: Room) -> Way {
+    pub(super) fn way(
+        &self,
+        key: Key,
+        applicant: Applicant,
+        address: &str,
+        room: SubscriptionLimits,
+    ) -> Way {
         let mut entries = self.lock();
         if let Some(known) = entries.way_to(key) {
             return known;

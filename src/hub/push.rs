@@ -3,8 +3,8 @@
 
 use super::{
     ChainStart, Shared,
+    callback_permits::{CallbackPermit, RequestPurpose},
     deliver::{Deliver, Delivered, Delivery, NotTaken, PushValidators, ResourcePush, way_to},
-    places::{Errand, Place},
 };
 use crate::{
     auth::PrincipalId,
@@ -22,7 +22,7 @@ pub(super) struct Push {
     pub(super) view: View,
     pub(super) representation: Representation,
     /// The stored position; `None` until the feed is served.
-    pub(super) stored: Option<PushPlace>,
+    pub(super) stored: Option<PushPosition>,
     pub(super) max: PushMax,
     /// The address that its body calls its own, where that is not the canonical one.
     pub(super) own_url: Option<Arc<str>>,
@@ -50,14 +50,14 @@ pub(super) const RESOURCE: &str = "resource";
 
 /// The place of a subscription in its view.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PushPlace {
+pub(super) struct PushPosition {
     /// The last cursor that was pushed.
     pub(super) acked: String,
     /// The cursor after which the view is read: behind what was hidden since.
     pub(super) position: String,
 }
 
-impl PushPlace {
+impl PushPosition {
     pub(super) fn of(progress: &Progress) -> Option<Self> {
         Some(Self {
             acked: progress.acked.clone()?,
@@ -157,7 +157,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let entered = tokio::select! {
         biased;
         () = shared.stop.cancelled() => return Ok(PushOutcome::Stopped),
-        entered = shared.places.enter(&destination, Errand::Push) => entered,
+        entered = shared.places.enter(&destination, RequestPurpose::Push) => entered,
     };
     let place = match entered {
         Ok(place) => place,
@@ -183,9 +183,9 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
 /// Everything that a push has when it comes to its place.
 struct Held {
     link: String,
-    stored: PushPlace,
+    stored: PushPosition,
     way: Box<dyn Deliver>,
-    place: Place,
+    place: CallbackPermit,
 }
 
 /// Reads what is newest, and delivers it.

@@ -50,7 +50,7 @@ mod tests;
 
 /// A subscription at work.
 pub(super) struct SubscriptionTask {
-    place: TaskPlace,
+    place: TaskSlot,
     row: SubscriptionRow,
     commands: mpsc::Receiver<TaskCommand>,
     catalog: watch::Receiver<Arc<CatalogSnapshot>>,
@@ -70,7 +70,7 @@ const OURS_SECS: u64 = 5;
 impl SubscriptionTask {
     /// The task of a stored subscription, which was at rest.
     pub(super) fn new(
-        place: TaskPlace,
+        place: TaskSlot,
         mut sub: Subscription,
         mut progress: Progress,
         commands: mpsc::Receiver<TaskCommand>,
@@ -444,7 +444,7 @@ pub(super) fn standing(sub: &Subscription, progress: &Progress) -> Standing {
 }
 
 /// The place of a task in the index.
-pub(super) struct TaskPlace {
+pub(super) struct TaskSlot {
     pub(super) shared: Arc<Shared>,
     pub(super) entry: EntryNo,
     /// The client that asked for it first; after a restart nobody's.
@@ -455,7 +455,7 @@ pub(super) struct TaskPlace {
     is_kept: bool,
 }
 
-impl TaskPlace {
+impl TaskSlot {
     pub(super) fn new(
         shared: &Arc<Shared>,
         entry: EntryNo,
@@ -492,7 +492,7 @@ impl TaskPlace {
     }
 }
 
-impl Drop for TaskPlace {
+impl Drop for TaskSlot {
     /// However the task ends: nobody is to write to a mailbox that nobody reads.
     fn drop(&mut self) {
         if !self.is_kept {
@@ -509,7 +509,7 @@ pub(super) struct NewTerms {
 }
 
 /// Makes a subscription with the first command for it, and runs its task.
-pub(super) async fn begin(place: TaskPlace, new: NewTerms, commands: mpsc::Receiver<TaskCommand>) {
+pub(super) async fn begin(place: TaskSlot, new: NewTerms, commands: mpsc::Receiver<TaskCommand>) {
     // What it takes to begin is given back before the task waits.
     let begun = Box::pin(first_command(place, new, commands)).await;
     if let Some(task) = begun {
@@ -519,7 +519,7 @@ pub(super) async fn begin(place: TaskPlace, new: NewTerms, commands: mpsc::Recei
 
 /// The task of a subscription that its first command has made.
 async fn first_command(
-    place: TaskPlace,
+    place: TaskSlot,
     new: NewTerms,
     mut commands: mpsc::Receiver<TaskCommand>,
 ) -> Option<SubscriptionTask> {

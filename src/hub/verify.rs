@@ -3,11 +3,11 @@
 
 use super::{
     Shared,
+    callback_permits::RequestPurpose,
     deliver::{
         question::{Question, Verdict},
         way_to,
     },
-    places::Errand,
 };
 use crate::{
     feed::stamp::Stamp,
@@ -50,7 +50,9 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()
             return Err(Verdict::Refused(FetchError::from(Refused::Own).to_string()));
         }
         questions.enter(&counted, held).await;
-        let place = places.enter(&way.destination(), Errand::Question).await;
+        let place = places
+            .enter(&way.destination(), RequestPurpose::Question)
+            .await;
         place
             .map(|place| (counted, place))
             .map_err(|_| Verdict::Busy)
@@ -90,7 +92,10 @@ pub(super) async fn deny(shared: &Shared, target: &Target, reason: &str, back: R
     let told = async {
         if let Some(way) = way_to(target, shared)
             && let Some(request) = way.denial(reason, back == Return::Open)
-            && let Ok(mut place) = shared.places.enter(&way.destination(), Errand::Push).await
+            && let Ok(mut place) = shared
+                .places
+                .enter(&way.destination(), RequestPurpose::Push)
+                .await
         {
             let _ = shared.client.send(request, &mut place).await;
         }
@@ -107,7 +112,11 @@ pub(super) async fn warn(shared: Arc<Shared>, target: Target, left_secs: u64) ->
     }) else {
         return true;
     };
-    let Ok(mut place) = shared.places.enter(&way.destination(), Errand::Push).await else {
+    let Ok(mut place) = shared
+        .places
+        .enter(&way.destination(), RequestPurpose::Push)
+        .await
+    else {
         return false;
     };
     let answer = shared.client.send(request, &mut place).await;

@@ -20,7 +20,7 @@ use futures_util::TryStreamExt as _;
 use imbl::OrdMap;
 use inbox::Inbox;
 use jobs::JobParts;
-use looks::Looks;
+use reader_polls::ReaderPolls;
 use requests::{PollRequest, REQUESTS_MAX};
 use std::{
     collections::HashMap,
@@ -38,7 +38,7 @@ mod jobs;
 
 mod lanes;
 
-mod looks;
+mod reader_polls;
 
 mod inbox;
 
@@ -55,7 +55,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use looks::LONE_WAIT;
+pub use reader_polls::LONE_WAIT;
 pub use requests::{PollAnswer, Urgency};
 pub use troubles::Troubles;
 pub use waits::{PollWait, WaitCause};
@@ -76,7 +76,7 @@ pub struct Poller {
     troubles: Troubles,
     pauses: PauseEnds,
     requests: Arc<Inbox<PollRequest>>,
-    looks: Arc<Looks>,
+    looks: Arc<ReaderPolls>,
     /// The clock since the states were taken up. It may be set right before the worker begins.
     clock: JumpWatch,
 }

@@ -46,7 +46,7 @@ pub(super) struct Seen {
 }
 
 /// A publisher, the store and everything in between.
-pub(super) struct House {
+pub(super) struct PollerRig {
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
     pub(super) context: Context,
@@ -54,7 +54,7 @@ pub(super) struct House {
     pub(super) seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-impl House {
+impl PollerRig {
     /// A house whose publisher answers by this script: the number of the request, counted from 0,
     /// and the request.
     pub(super) fn new<A>(

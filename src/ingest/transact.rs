@@ -137,7 +137,7 @@ async fn remembering(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ingest::testing::{House, Trouble, ok};
+    use crate::ingest::testing::{PollerRig, Trouble, ok};
     use std::{
         future::ready,
         sync::{Arc, atomic::Ordering},
@@ -147,7 +147,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_commit_whose_outcome_is_not_known_is_announced_all_the_same() {
         let trouble = Arc::new(Trouble::default());
-        let house = House::in_trouble(|_, _| ready(ok("")), &trouble);
+        let house = PollerRig::in_trouble(|_, _| ready(ok("")), &trouble);
         let feed = house
             .feed("blog", "http://h.example/feed", 3600, 86_400)
             .await;

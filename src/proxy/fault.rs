@@ -1,7 +1,7 @@
 //! Faults between us and an origin, and what a reader is told of them: whose fault it is, in a
 //! line.
 
-use super::place_moves::LEAST_BYTES;
+use super::permit_progress_times::LEAST_BYTES;
 use crate::edge::body::{self, Response};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use super::{
     headers::{self, ProxyPeer},
     idle_body::{BodyProgress, IdleBody},
     origin::{OriginAnswer, SiteOrigin, innermost},
-    placed_body::PlacedBody,
+    permit_body::PermitBody,
     tunnel,
     watched::BusyConnection,
 };
@@ -144,7 +144,7 @@ impl Proxy {
         // The body holds the place and the connection until it ends.
         Ok(Response::from_parts(
             parts,
-            PlacedBody::new(body, connection, place).boxed_unsync(),
+            PermitBody::new(body, connection, place).boxed_unsync(),
         ))
     }
 }

@@ -1,7 +1,7 @@
 //! Bodies on their way through us, in either direction: one that stops in the middle is given up,
 //! and its progress is seen from outside.
 
-use super::{place_moves::LEAST_BYTES, site_places::PlaceProgress};
+use super::{permit_progress_times::LEAST_BYTES, site_permits::PermitProgress};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
@@ -98,7 +98,7 @@ pub(super) struct IdleBody<B> {
 
 /// The least pace of a body. Only time for which its sender is waited for counts.
 struct Pace {
-    place: PlaceProgress,
+    place: PermitProgress,
     /// Bytes since it last got on, too few yet, and the time for which they were waited for.
     bytes: u64,
     waited: Duration,
@@ -135,7 +135,7 @@ impl<B> IdleBody<B> {
     /// The same, given up too when it trickles: fewer than [`LEAST_BYTES`] in all the time for
     /// which nothing may come. Once its answer has begun it is a stream, and any byte will do. Its
     /// bytes are progress of a place.
-    pub(super) fn with_least_pace(self, place: PlaceProgress) -> Self {
+    pub(super) fn with_least_pace(self, place: PermitProgress) -> Self {
         if self.progress.has_ended() {
             place.sent();
         }
@@ -248,7 +248,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> 
 mod tests {
     use super::*;
     use crate::{
-        proxy::{headers::ProxyPeer, site_places::SitePlaces},
+        proxy::{headers::ProxyPeer, site_permits::SitePermits},
         telemetry::Metrics,
     };
     use http_body_util::{BodyExt as _, StreamBody};
@@ -264,7 +264,7 @@ mod tests {
         pause_secs: u64,
         answered: usize,
     ) -> (u64, bool) {
-        let places = SitePlaces::new("x".into(), 1, Metrics::default().of_site("x".into()));
+        let places = SitePermits::new("x".into(), 1, Metrics::default().of_site("x".into()));
         let place = places.enter(ProxyPeer::default()).unwrap();
         let (send, mut receive) = mpsc::unbounded_channel();
         let pieces = futures_util::stream::poll_fn(move |cx| {

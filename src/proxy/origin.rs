@@ -6,7 +6,7 @@ use super::{
     fault::ProxyFault,
     headers::ProxyPeer,
     idle_body::{BodyProgress, IdleBody},
-    site_places::{SitePlace, SitePlaces},
+    site_permits::{SitePermit, SitePermits},
     watched::{LATE_AFTER, OpenConnections, WatchedConnector, met_a_closing_connection},
 };
 use crate::{
@@ -63,7 +63,7 @@ pub(super) struct SiteOrigin {
     /// Makes a connection for each request.
     fresh: OriginClient,
     open: OpenConnections,
-    places: SitePlaces,
+    places: SitePermits,
     connect_max: Duration,
     head_max: Duration,
     pub(super) idle_max: Duration,
@@ -76,7 +76,7 @@ impl SiteOrigin {
             .host
             .clone()
             .unwrap_or_else(|| site.origin.origin().ascii_serialization());
-        let places = SitePlaces::new(name.clone(), site.requests_max, metrics.of_site(name));
+        let places = SitePermits::new(name.clone(), site.requests_max, metrics.of_site(name));
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -118,7 +118,7 @@ impl SiteOrigin {
     }
 
     /// A place for a request at the origin, held as long as it lasts.
-    pub(super) fn place(&self, peer: ProxyPeer) -> Result<SitePlace, ProxyFault> {
+    pub(super) fn place(&self, peer: ProxyPeer) -> Result<SitePermit, ProxyFault> {
         self.places.enter(peer)
     }
 
@@ -138,7 +138,7 @@ impl SiteOrigin {
     pub(super) async fn ask(
         &self,
         request: Request<ServeBody>,
-        place: &SitePlace,
+        place: &SitePermit,
     ) -> Result<OriginAnswer, ProxyFault> {
         tokio::select! {
             biased;
@@ -150,7 +150,7 @@ impl SiteOrigin {
     async fn ask_or_repeat(
         &self,
         request: Request<ServeBody>,
-        place: &SitePlace,
+        place: &SitePermit,
     ) -> Result<OriginAnswer, ProxyFault> {
         let may_repeat = is_idempotent(request.method()) && request.body().is_end_stream();
         if !may_repeat {
@@ -168,7 +168,7 @@ impl SiteOrigin {
         &self,
         client: &OriginClient,
         mut request: Request<ServeBody>,
-        place: &SitePlace,
+        place: &SitePermit,
     ) -> Result<OriginAnswer, ProxyFault> {
         let interim = Interim::of(&mut request);
         let (parts, body) = request.into_parts();

@@ -1,7 +1,7 @@
 //! A connection that was upgraded, such as a WebSocket: bytes both ways until one side ends, or
 //! both are silent for too long.
 
-use super::site_places::PlaceProgress;
+use super::site_permits::PermitProgress;
 use crate::locks::lock;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
@@ -24,7 +24,7 @@ pub(super) async fn carry(
     reader: OnUpgrade,
     origin: OnUpgrade,
     idle_max: Duration,
-    place: &PlaceProgress,
+    place: &PermitProgress,
     stop: CancellationToken,
 ) {
     let both = async { tokio::try_join!(reader, origin) };
@@ -49,7 +49,7 @@ async fn copy(
     reader: Upgraded,
     origin: Upgraded,
     idle_max: Duration,
-    place: &PlaceProgress,
+    place: &PermitProgress,
 ) -> io::Result<()> {
     let (from_reader, to_reader) = tokio::io::split(TokioIo::new(reader));
     let (from_origin, to_origin) = tokio::io::split(TokioIo::new(origin));
@@ -70,7 +70,7 @@ type Side = TokioIo<Upgraded>;
 struct Moves<'p> {
     /// The moment of the last ones.
     last: std::sync::Mutex<Instant>,
-    place: &'p PlaceProgress,
+    place: &'p PermitProgress,
 }
 
 impl Moves<'_> {

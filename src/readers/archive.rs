@@ -10,7 +10,7 @@ use crate::{
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
-    render::{ArchiveLinks, ArchivePlace, archived},
+    render::{ArchiveAddress, ArchiveLinks, archived},
 };
 use std::{cmp::Reverse, sync::Arc};
 
@@ -23,7 +23,7 @@ impl Readers {
     pub(super) async fn archive(
         &self,
         reading: &ReadRequest,
-        place: ArchivePlace,
+        place: ArchiveAddress,
     ) -> Result<Contents, ReadError> {
         let count = place.items();
         let older_last = place.last - count as u64;
@@ -46,11 +46,12 @@ impl Readers {
         if !is_possible || page.items.len() < count || page.items[0].created != place.created {
             return Err(ReadError::UnknownArchive);
         }
-        let older = ArchivePlace::of(older_last, &page.items.split_off(count));
+        let older = ArchiveAddress::of(older_last, &page.items.split_off(count));
         if has_older != older.is_some() {
             return Err(ReadError::UnknownArchive);
         }
-        let present = ArchivePlace::of(place.last, &page.items).ok_or(ReadError::UnknownArchive)?;
+        let present =
+            ArchiveAddress::of(place.last, &page.items).ok_or(ReadError::UnknownArchive)?;
         let newer = if place.is_full() {
             self.next_archive(reading.view.feed, place).await?
         } else {
@@ -92,8 +93,8 @@ impl Readers {
     async fn next_archive(
         &self,
         feed: FeedNo,
-        place: ArchivePlace,
-    ) -> Result<Option<ArchivePlace>, ReadError> {
+        place: ArchiveAddress,
+    ) -> Result<Option<ArchiveAddress>, ReadError> {
         let (from, max) = (place.created.next(), archived::ARCHIVE_ITEMS as usize);
         let mut items = self
             .archived_items(feed, Order::CREATED, Some(from), max)
@@ -104,14 +105,14 @@ impl Readers {
         }
         items.reverse();
         let last = place.last + archived::ARCHIVE_ITEMS;
-        Ok(ArchivePlace::of(last, &items))
+        Ok(ArchiveAddress::of(last, &items))
     }
 
     pub(super) fn archive_url(
         &self,
         reading: &ReadRequest,
         record: &FeedRecord,
-        place: ArchivePlace,
+        place: ArchiveAddress,
     ) -> String {
         self.site_of(reading)
             .archive(&record.name, reading.representation, place)

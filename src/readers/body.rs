@@ -3,7 +3,7 @@
 
 use super::{
     ReadError, ReadRequest, Readers, Rendered,
-    body_room::{BUSY_WAIT, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, held, weight},
+    body_permits::{BUSY_WAIT, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, held, weight},
     coding::{Codings, aside},
     request::Purpose,
     store_read::INLINE_ITEMS_MAX,

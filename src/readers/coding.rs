@@ -1,6 +1,6 @@
 //! Content codings of a rendered body, each made once; not the choice between them.
 
-use super::body_room::held;
+use super::body_permits::held;
 use crate::byte_budget::ByteLease;
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};

@@ -5,7 +5,7 @@ use super::{ReadError, ReadRequest, Readers, Rendered, request::Purpose};
 use crate::{
     feed::{page::Degraded, record::Head, stamp::Stamp},
     mistakes::{Mistake, is_made},
-    render::PositionPlace,
+    render::PositionLocation,
 };
 use futures_util::{
     future::{BoxFuture, FutureExt as _},
@@ -111,7 +111,7 @@ impl Follower {
     /// The same reader, whose pages end when the channel alone changes (P03-10), where its form
     /// shows the channel.
     pub(super) fn minding_channel(self) -> Self {
-        let is_shown = self.reading.representation.position_place() == PositionPlace::Body;
+        let is_shown = self.reading.representation.position_place() == PositionLocation::Body;
         let channel_t = is_shown.then(|| self.changes.borrow().metadata_t);
         Self { channel_t, ..self }
     }

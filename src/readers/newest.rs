@@ -10,7 +10,7 @@ use crate::{
         record::FeedNo,
         stamp::Stamp,
     },
-    render::{ArchivePlace, archived},
+    render::{ArchiveAddress, archived},
 };
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
@@ -71,7 +71,7 @@ impl Readers {
         // Another commit came between: the archive is named in the next document.
         let is_same = all.record.rev == page.record.rev;
         let archive = all.items.get(newer..).filter(|_| is_same);
-        if let Some(place) = archive.and_then(|items| ArchivePlace::of(last, items)) {
+        if let Some(place) = archive.and_then(|items| ArchiveAddress::of(last, items)) {
             let looked_at = reading.max.saturating_mul(EDITED_LOOK);
             let changed = self
                 .live_items(feed, Order::MODIFIED_REVERSE, looked_at)

@@ -12,7 +12,7 @@ use crate::{
         stamp::Stamp,
         view::{Deletions, View},
     },
-    render::{ArchivePlace, ChainPlace, Representation, Site},
+    render::{ArchiveAddress, ChainPosition, Representation, Site},
 };
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(super) enum Purpose {
     /// The newest posts for ordinary readers; of a delta only those that changed after a state.
     Newest { changed_since: Option<Stamp> },
     /// An archive behind the newest posts.
-    Archive(ArchivePlace),
+    Archive(ArchiveAddress),
     /// A push: the page after a position, which names the cursor that was pushed last.
     Push {
         deletions: Deletions,
@@ -159,7 +159,7 @@ impl ReadRequest {
     }
 
     /// An archive of a feed, for ordinary readers.
-    pub fn archive(feed: FeedNo, representation: Representation, place: ArchivePlace) -> Self {
+    pub fn archive(feed: FeedNo, representation: Representation, place: ArchiveAddress) -> Self {
         let view = View::all(feed, Order::CREATED_REVERSE);
         let purpose = Purpose::Archive(place);
         Self::of(view, representation, purpose, place.items())
@@ -308,7 +308,7 @@ impl ReadRequest {
     }
 
     /// The place of a push in its chain.
-    pub(super) fn chain_place(&self) -> Option<ChainPlace<'_>> {
+    pub(super) fn chain_place(&self) -> Option<ChainPosition<'_>> {
         let Purpose::Push {
             deletions, is_old, ..
         } = self.purpose
@@ -317,7 +317,7 @@ impl ReadRequest {
         };
         let prev_cursor = self.prev.as_deref().or_else(|| self.kept_cursor())?;
         let last_t = Toc::parse(prev_cursor).and_then(|toc| toc.t.stamp());
-        Some(ChainPlace {
+        Some(ChainPosition {
             prev_cursor,
             deletions,
             dated_since: last_t.filter(|_| is_old),

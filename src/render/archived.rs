@@ -16,7 +16,7 @@ pub const ARCHIVE_ITEMS: u64 = 100;
 
 /// The place and the version of an archive document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ArchivePlace {
+pub struct ArchiveAddress {
     /// Number of its last item in the order of first sight, from 1 on.
     pub last: u64,
     /// Time of the first sight of that item.
@@ -25,7 +25,7 @@ pub struct ArchivePlace {
     pub changed: Stamp,
 }
 
-impl ArchivePlace {
+impl ArchiveAddress {
     /// The place of these items, the last first; `None` for none.
     pub fn of(last: u64, items: &[Arc<Item>]) -> Option<Self> {
         let created = items.first()?.created;
@@ -74,7 +74,7 @@ impl ArchivePlace {
     }
 }
 
-impl fmt::Display for ArchivePlace {
+impl fmt::Display for ArchiveAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn a_name_is_read_back_and_no_other_spelling_is_one() {
-        let place = ArchivePlace {
+        let place = ArchiveAddress {
             last: 300,
             created: Stamp::from_micros(7),
             changed: Stamp::from_micros(9),
         };
         assert_eq!(place.to_string(), "300-7-9");
-        assert_eq!(ArchivePlace::parse("300-7-9"), Some(place));
+        assert_eq!(ArchiveAddress::parse("300-7-9"), Some(place));
         for bad in [
             "",
             "300",
@@ -124,7 +124,7 @@ mod tests {
             "a-b-c",
             "300--7-9",
         ] {
-            assert_eq!(ArchivePlace::parse(bad), None, "{bad}");
+            assert_eq!(ArchiveAddress::parse(bad), None, "{bad}");
         }
     }
 

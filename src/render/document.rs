@@ -14,7 +14,7 @@ pub enum Audience {
 
 /// Surroundings of an item's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ItemPlace {
+pub enum ItemContext {
     /// A page of its feed, byte for byte.
     Page,
     /// Nothing. In XML the outermost elements then declare the namespaces that the root of a page
@@ -23,7 +23,7 @@ pub enum ItemPlace {
     Alone,
 }
 
-impl ItemPlace {
+impl ItemContext {
     /// The namespaces that an item declares there, of those that the root of a page declares.
     pub(super) const fn declared(self, of_page: &'static [Declared]) -> &'static [Declared] {
         match self {
@@ -42,7 +42,7 @@ pub struct Document<'a> {
     /// The links to carry.
     pub links: &'a Links,
     /// The place of a push in its chain; `None` for what is not pushed.
-    pub push: Option<ChainPlace<'a>>,
+    pub push: Option<ChainPosition<'a>>,
     /// Minutes that a copy stays fresh, in RSS only.
     pub ttl_mins: Option<u32>,
 }
@@ -50,7 +50,7 @@ pub struct Document<'a> {
 /// The place of a push in the chain of its subscription, and what its subscriber wishes of it.
 /// Pushes have no next page (SF-84).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChainPlace<'a> {
+pub struct ChainPosition<'a> {
     /// The last cursor that was pushed before, byte for byte as the subscription keeps it (SF-85).
     pub prev_cursor: &'a str,
     /// The wish for items that are gone.
@@ -86,7 +86,7 @@ pub struct Links {
     /// and has its id.
     pub is_old_address: bool,
     /// The place at which listeners of rssCloud register; it stands in RSS for ordinary readers.
-    pub cloud: Option<CloudPlace>,
+    pub cloud: Option<CloudEndpoint>,
     /// True where nothing that is gone was asked for. What leaves the view is told in the form of
     /// RFC 6721 alone, so that mirrors follow and nobody is shown a post for it.
     pub is_live_view: bool,
@@ -94,7 +94,7 @@ pub struct Links {
 
 /// The place at which listeners of rssCloud register.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CloudPlace {
+pub struct CloudEndpoint {
     /// Its host.
     pub domain: String,
     /// Its port.
@@ -152,7 +152,7 @@ impl<'a> Document<'a> {
     /// True where items that are gone are shown: to ordinary readers only by a push to who wishes it
     /// (DESIGN section 3).
     pub(super) fn shows_gone(&self, audience: Audience) -> bool {
-        let is_wished = |push: ChainPlace<'_>| push.deletions == Deletions::Announce;
+        let is_wished = |push: ChainPosition<'_>| push.deletions == Deletions::Announce;
         audience == Audience::Full || self.push.is_some_and(is_wished)
     }
 

@@ -1,7 +1,7 @@
 //! Server-sent events (HTML, section 9.2): a page as events, one for each item, and the lines
 //! between them; not how long a stream lives.
 
-use super::{document::ItemPlace, representation::Representation};
+use super::{document::ItemContext, representation::Representation};
 use crate::feed::{
     item::Item,
     order::{Axis, Order},
@@ -38,7 +38,7 @@ pub fn events(page: &Page, order: Order) -> Vec<u8> {
         write_event(&mut out, Some(RESET), data.to_string().as_bytes());
     }
     for item in &page.items {
-        let Some(data) = Representation::JSON.item(item, &page.record, ItemPlace::Page) else {
+        let Some(data) = Representation::JSON.item(item, &page.record, ItemContext::Page) else {
             continue;
         };
         if is_made(Mistake::EventNamesTheEnd) {

@@ -99,7 +99,7 @@ fn strip(nodes: &mut Vec<Node>) {
 }
 
 fn clean(element: &mut Element) {
-    let place = AttributePlace::of(element);
+    let place = AttributeContext::of(element);
     element
         .attributes
         .retain(|attribute| !place.runs(attribute));
@@ -108,7 +108,7 @@ fn clean(element: &mut Element) {
 
 fn holds_script(element: &Element) -> bool {
     let inside = |node: &Node| matches!(node, Node::Element(inner) if is_script(inner) || holds_script(inner));
-    let place = AttributePlace::of(element);
+    let place = AttributeContext::of(element);
     element
         .attributes
         .iter()
@@ -143,12 +143,12 @@ fn is_known(element: &Element) -> bool {
 
 /// The traits of an element by which an attribute of it runs or does not.
 #[derive(Clone, Copy)]
-struct AttributePlace {
+struct AttributeContext {
     is_known: bool,
     is_picture: bool,
 }
 
-impl AttributePlace {
+impl AttributeContext {
     fn of(element: &Element) -> Self {
         let is_picture = PICTURES
             .iter()

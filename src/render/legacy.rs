@@ -2,7 +2,7 @@
 //! without the word that the feed has moved. Nothing else of it changes, not a byte; not the document
 //! itself.
 
-use super::{CloudPlace, Representation, namespaces as ns, values::relation};
+use super::{CloudEndpoint, Representation, namespaces as ns, values::relation};
 use crate::feed::legacy_document::LegacySyntax;
 use quick_xml::{
     NsReader, Reader,
@@ -23,7 +23,7 @@ pub struct LegacyLinks {
     /// The hub at which that address is a topic.
     pub hub: String,
     /// The place at which listeners of rssCloud register; it stands in RSS alone.
-    pub cloud: Option<CloudPlace>,
+    pub cloud: Option<CloudEndpoint>,
 }
 
 // Decides: Which format is pushed to subscribers of an old address?
@@ -80,8 +80,8 @@ fn in_markup(document: &[u8], syntax: LegacySyntax, links: &LegacyLinks) -> Opti
         return None;
     }
     let cloud = links.cloud.as_ref().filter(|_| syntax == LegacySyntax::Rss);
-    let place = LinkPlace::find(document, syntax, cloud.is_some())?;
-    let LinkPlace {
+    let place = LinkPosition::find(document, syntax, cloud.is_some())?;
+    let LinkPosition {
         at,
         name,
         declares,
@@ -153,8 +153,8 @@ fn leads_to_us(element: &str, links: &LegacyLinks) -> bool {
 }
 
 /// The element that names a place of registration (RSS 2.0, `cloud`).
-fn cloud_element(place: &CloudPlace) -> String {
-    let CloudPlace { domain, port, path } = place;
+fn cloud_element(place: &CloudEndpoint) -> String {
+    let CloudEndpoint { domain, port, path } = place;
     let path = escape(path.as_str());
     format!(
         "<cloud domain=\"{domain}\" port=\"{port}\" path=\"{path}\" registerProcedure=\"\" protocol=\"http-post\"/>"
@@ -165,7 +165,7 @@ fn cloud_element(place: &CloudPlace) -> String {
 const PREFIX: &str = "atom";
 
 /// The place for links in a document.
-struct LinkPlace {
+struct LinkPosition {
     /// Offset of the first byte after the start of the head.
     at: usize,
     /// Name of a link element there.
@@ -183,7 +183,7 @@ struct LinkPlace {
     depth: usize,
 }
 
-impl LinkPlace {
+impl LinkPosition {
     /// Finds it, and the links that the head has already. A document that breaks later is read as
     /// far as it goes.
     fn find(document: &[u8], syntax: LegacySyntax, has_cloud: bool) -> Option<Self> {

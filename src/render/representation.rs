@@ -4,7 +4,7 @@
 
 use super::{
     channel::ShownChannel,
-    document::{Audience, Document, ItemPlace},
+    document::{Audience, Document, ItemContext},
     post::ItemProjection,
     web_page::POSTS_POLICY,
 };
@@ -90,7 +90,7 @@ struct Media {
     /// The way in which `Accept` may choose it.
     negotiation: Negotiation,
     /// The place of the position of a page.
-    position: PositionPlace,
+    position: PositionLocation,
 }
 
 /// The way in which a syntax is chosen where a URL names none.
@@ -107,7 +107,7 @@ pub enum Negotiation {
 
 /// The place of the position of a page, from which a consumer goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PositionPlace {
+pub enum PositionLocation {
     /// The document.
     Body,
     /// The headers of the answer: the syntax has no place for it (V-3).
@@ -119,7 +119,7 @@ struct LoneItem<'a> {
     item: ItemProjection<'a>,
     channel: ShownChannel<'a>,
     audience: Audience,
-    place: ItemPlace,
+    place: ItemContext,
 }
 
 const BOTH: &[Audience] = &[Audience::Full, Audience::Classic];
@@ -132,7 +132,7 @@ impl Media {
             content_type,
             aliases: &[],
             negotiation,
-            position: PositionPlace::Body,
+            position: PositionLocation::Body,
         }
     }
 
@@ -142,7 +142,7 @@ impl Media {
 
     const fn without_position(self) -> Self {
         Self {
-            position: PositionPlace::Headers,
+            position: PositionLocation::Headers,
             ..self
         }
     }
@@ -294,7 +294,7 @@ impl Representation {
     }
 
     /// The place of the position of a page. Classic documents have no position.
-    pub const fn position_place(self) -> PositionPlace {
+    pub const fn position_place(self) -> PositionLocation {
         self.syntax.row().media.position
     }
 
@@ -353,7 +353,7 @@ impl Representation {
     /// The bytes of one item, UTF-8, as they stand in every page that holds it; `None` for a
     /// tombstone in a form without tombstones. In Atom a tombstone is two elements, one after the
     /// other.
-    pub fn item(self, item: &Item, feed: &FeedRecord, place: ItemPlace) -> Option<Vec<u8>> {
+    pub fn item(self, item: &Item, feed: &FeedRecord, place: ItemContext) -> Option<Vec<u8>> {
         let item = LoneItem {
             item: ItemProjection::of(item, self.audience)?,
             channel: ShownChannel::of(feed),

@@ -2,7 +2,7 @@
 //! tombstone.
 
 use super::{
-    document::{ChainPlace, Document, Links},
+    document::{ChainPosition, Document, Links},
     representation::Representation,
     urls::Site,
 };
@@ -235,11 +235,14 @@ pub(super) fn rendered_with(
     let document = Document {
         page: &around.page,
         links: &around.links,
-        push: around.prev_cursor.as_deref().map(|prev_cursor| ChainPlace {
-            prev_cursor,
-            deletions: around.deletions,
-            dated_since: around.dated_since,
-        }),
+        push: around
+            .prev_cursor
+            .as_deref()
+            .map(|prev_cursor| ChainPosition {
+                prev_cursor,
+                deletions: around.deletions,
+                dated_since: around.dated_since,
+            }),
         ttl_mins: around.ttl_mins,
     };
     String::from_utf8(representation.write(&document)).unwrap()

@@ -2,7 +2,7 @@
 //! to.
 
 use super::{
-    document::ItemPlace,
+    document::ItemContext,
     representation::Representation,
     samples::{bare, feed, gone, live, metadata, rendered, rich},
 };
@@ -273,7 +273,7 @@ fn an_item_alone_has_the_bytes_that_it_has_in_a_page() {
                 Some(String::from_utf8(bytes).unwrap())
             };
             let shown = !(item.is_gone() && representation.is_classic());
-            let (within, alone) = (write(ItemPlace::Page), write(ItemPlace::Alone));
+            let (within, alone) = (write(ItemContext::Page), write(ItemContext::Alone));
             assert_eq!(
                 (within.is_some(), alone.is_some()),
                 (shown, shown),

@@ -2,8 +2,8 @@
 //! requests and topics; not what answers at them.
 
 use super::{
-    archived::ArchivePlace,
-    document::{Alternate, ArchiveLinks, Audience, CloudPlace, Links},
+    archived::ArchiveAddress,
+    document::{Alternate, ArchiveLinks, Audience, CloudEndpoint, Links},
     representation::Representation,
 };
 use crate::feed::{filter::Filter, order::Order};
@@ -64,7 +64,7 @@ pub enum Endpoint {
     /// The named feed in one representation.
     Page(String, Representation),
     /// An archive of the named feed, in a classic representation.
-    Archive(String, Representation, ArchivePlace),
+    Archive(String, Representation, ArchiveAddress),
     /// The changes of the named feed as a stream of events.
     Events(String),
     /// The callback with this token, at which hubs of others tell of feeds.
@@ -193,7 +193,11 @@ impl Endpoint {
             ["feeds", name, ARCHIVE, file] => {
                 let (place, suffix) = file.rsplit_once('.')?;
                 let representation = Representation::with_suffix(Audience::Classic, suffix)?;
-                Self::Archive(name.to_owned(), representation, ArchivePlace::parse(place)?)
+                Self::Archive(
+                    name.to_owned(),
+                    representation,
+                    ArchiveAddress::parse(place)?,
+                )
             }
             ["feeds", name, file] => {
                 let suffix = file.strip_prefix(CLASSIC)?;
@@ -395,7 +399,7 @@ impl Site {
         &self,
         name: &str,
         representation: Representation,
-        place: ArchivePlace,
+        place: ArchiveAddress,
     ) -> String {
         self.print(&Endpoint::Archive(name.to_owned(), representation, place))
     }
@@ -500,10 +504,10 @@ impl Site {
 
     /// The place at which listeners of rssCloud register, as a `cloud` element names it; `None`
     /// where our URL has no host.
-    pub fn cloud(&self) -> Option<CloudPlace> {
+    pub fn cloud(&self) -> Option<CloudEndpoint> {
         let url = Url::parse(&self.print(&Endpoint::Cloud)).ok()?;
         let (domain, port) = (url.host_str()?.to_owned(), url.port_or_known_default()?);
-        Some(CloudPlace {
+        Some(CloudEndpoint {
             domain,
             port,
             path: url.path().to_owned(),

@@ -1,7 +1,7 @@
 //! The requests of `IndexNow`: a batch to the engine, and a look at the key file; and what
 //! their answers mean. Not which URLs are in a batch.
 
-use super::{SearchEngineParts, ToldSite};
+use super::{AnnouncedSite, SearchEngineParts};
 use crate::{
     feed::index_now::EngineAnswer,
     layers::{FetchError, Request, Trusted, parse_retry_after},
@@ -30,7 +30,7 @@ pub(super) enum KeySeen {
 }
 
 /// The address of the key file of a site.
-fn key_url(site: &ToldSite, key: &Secret) -> Url {
+fn key_url(site: &AnnouncedSite, key: &Secret) -> Url {
     let mut url = site.root.clone();
     url.set_path(&format!("/{}.txt", key.reveal()));
     url
@@ -40,7 +40,7 @@ fn key_url(site: &ToldSite, key: &Secret) -> Url {
 /// refuses the host for long.
 pub(super) async fn look_at_key(
     parts: &SearchEngineParts,
-    site: &ToldSite,
+    site: &AnnouncedSite,
     key: &Secret,
 ) -> KeySeen {
     let url = key_url(site, key);
@@ -70,7 +70,7 @@ pub(super) async fn look_at_key(
 /// Sends a batch. The key is in the body only, so that no log of URLs has it.
 pub(super) async fn send(
     parts: &SearchEngineParts,
-    site: &ToldSite,
+    site: &AnnouncedSite,
     key: &Secret,
     urls: &[String],
 ) -> EngineAnswer {
@@ -91,7 +91,7 @@ pub(super) async fn send(
 
 fn request(
     parts: &SearchEngineParts,
-    site: &ToldSite,
+    site: &AnnouncedSite,
     key: &Secret,
     urls: &[String],
 ) -> Option<Request> {

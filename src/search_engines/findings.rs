@@ -1,6 +1,6 @@
 //! The faults of `IndexNow` as findings for the operator; not what is sent.
 
-use super::{SearchEngines, ToldSite};
+use super::{AnnouncedSite, SearchEngines};
 use crate::{
     events::{Cause, EventTopic, FaultOwner, Finding},
     feed::{
@@ -32,7 +32,7 @@ impl SearchEngines {
     }
 }
 
-fn cause(site: &ToldSite) -> Cause {
+fn cause(site: &AnnouncedSite) -> Cause {
     Cause::new(
         EventTopic::SearchEngines,
         &format!("indexnow {}", site.root),
@@ -40,7 +40,12 @@ fn cause(site: &ToldSite) -> Cause {
 }
 
 /// The finding of a fault; `None` for one that has not lasted.
-fn finding(site: &ToldSite, fault: &IndexNowFault, engine: &str, now: Stamp) -> Option<Finding> {
+fn finding(
+    site: &AnnouncedSite,
+    fault: &IndexNowFault,
+    engine: &str,
+    now: Stamp,
+) -> Option<Finding> {
     let root = &site.root;
     let (whose, title, remedy) = match fault.kind {
         IndexNowFaultKind::Failing if now.secs_since(fault.since) < FAILING_SECS => return None,

@@ -4,7 +4,7 @@
 use super::{worker::LOOK_EVERY, *};
 use crate::{
     auth::AccessSettings,
-    catalog::{CatalogSnapshot, FeedSettings, LegacyPlace, RegisteredFeed, ShowRule},
+    catalog::{CatalogSnapshot, FeedSettings, LegacyAddress, RegisteredFeed, ShowRule},
     clock::Paused,
     events::Severity,
     feed::{
@@ -220,7 +220,7 @@ fn engines(
     });
     SearchEngines::new(SearchEngineParts {
         config: Config::default(),
-        sites: vec![ToldSite {
+        sites: vec![AnnouncedSite {
             no: 0,
             root: Url::parse(ROOT).unwrap(),
             is_on: true,
@@ -237,7 +237,7 @@ fn engines(
 fn settings() -> FeedSettings {
     let url = Url::parse(ROOT).unwrap().join("/feed.xml").unwrap();
     FeedSettings {
-        legacy: Some(Box::new(LegacyPlace::at(url.clone()))),
+        legacy: Some(Box::new(LegacyAddress::at(url.clone()))),
         ..FeedSettings::new("blog", url)
     }
 }

@@ -2,7 +2,7 @@
 //! and when, is decided in `feed::index_now`.
 
 use super::{
-    SearchEngines, Shared, ToldSite,
+    AnnouncedSite, SearchEngines, Shared,
     engine::{KeySeen, look_at_key, send},
 };
 use crate::{
@@ -70,7 +70,7 @@ struct SiteState {
 }
 
 impl SiteTask {
-    fn site(&self) -> &ToldSite {
+    fn site(&self) -> &AnnouncedSite {
         &self.shared.parts.sites[self.at]
     }
 

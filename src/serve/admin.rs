@@ -260,7 +260,7 @@ pub struct Relayed;
 
 /// Whoever answers the operator.
 #[derive(Clone)]
-enum Desk {
+enum AdminBackend {
     /// Nobody yet.
     Starting,
     /// This process, which works.
@@ -277,7 +277,7 @@ const OWN_PATHS: [&str; 7] = [
 /// The service behind the operator's listener.
 #[derive(Clone)]
 pub struct Admin {
-    desk: Arc<RwLock<Desk>>,
+    desk: Arc<RwLock<AdminBackend>>,
     start: Arc<RegistrationProgress>,
     metrics: Metrics,
 }
@@ -286,7 +286,7 @@ impl Admin {
     /// A service that is live, and tells how far the start is, until it is opened.
     pub fn starting(start: Arc<RegistrationProgress>, metrics: Metrics) -> Self {
         Self {
-            desk: Arc::new(RwLock::new(Desk::Starting)),
+            desk: Arc::new(RwLock::new(AdminBackend::Starting)),
             start,
             metrics,
         }
@@ -294,15 +294,15 @@ impl Admin {
 
     /// Asks the rest of this application from now on.
     pub fn open(&self, insight: Arc<dyn Insight>) {
-        *write(&self.desk) = Desk::Here(insight);
+        *write(&self.desk) = AdminBackend::Here(insight);
     }
 
     /// Hands requests to the process that works from now on, but for those that each answers itself.
     pub fn follow(&self, own: Arc<dyn OwnInsight>, relay: OperatorRelay) {
-        *write(&self.desk) = Desk::Elsewhere(own, relay);
+        *write(&self.desk) = AdminBackend::Elsewhere(own, relay);
     }
 
-    fn desk(&self) -> Desk {
+    fn desk(&self) -> AdminBackend {
         read(&self.desk).clone()
     }
 
@@ -515,26 +515,28 @@ where
             let page =
                 pages::page_of(path).filter(|_| path != "/" || pages::prefers_page(&request));
             let answer = match &admin.desk() {
-                Desk::Starting => admin.starting_answer(request.method(), path),
-                Desk::Here(insight) if page.is_some() => {
+                AdminBackend::Starting => admin.starting_answer(request.method(), path),
+                AdminBackend::Here(insight) if page.is_some() => {
                     pages::answer(&**insight, request.method(), page, query).await
                 }
-                Desk::Elsewhere(own, _) if page.is_some() => {
+                AdminBackend::Elsewhere(own, _) if page.is_some() => {
                     pages::answer(&**own, request.method(), page, query).await
                 }
-                Desk::Here(insight) if RegistryCommand::is_about(path) => {
+                AdminBackend::Here(insight) if RegistryCommand::is_about(path) => {
                     registry_answer(insight, request.clone(), body).await
                 }
-                Desk::Here(insight) => admin.answer(insight, &request).await,
-                Desk::Elsewhere(..) if request.extensions().get::<Relayed>().is_some() => {
+                AdminBackend::Here(insight) => admin.answer(insight, &request).await,
+                AdminBackend::Elsewhere(..) if request.extensions().get::<Relayed>().is_some() => {
                     failed("another everfeed works by now; ask again".into())
                 }
-                Desk::Elsewhere(own, _) if OWN_PATHS.contains(&path) => {
+                AdminBackend::Elsewhere(own, _) if OWN_PATHS.contains(&path) => {
                     admin
                         .own_answer(&**own, request.method(), path, query)
                         .await
                 }
-                Desk::Elsewhere(_, relay) => return Ok(handed_on(relay, request, body).await),
+                AdminBackend::Elsewhere(_, relay) => {
+                    return Ok(handed_on(relay, request, body).await);
+                }
             };
             Ok(answer.respond(&request))
         })

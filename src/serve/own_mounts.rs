@@ -8,10 +8,10 @@ use super::{
     push_inlet::{NoInlet, PushCallbacks, PushInlet},
     routing::mount::{Handler, Mount},
     sites::{
-        fresh_looks::FreshLooks,
         index_key::{IndexKey, could_be_key},
         legacy,
         pings::{Pings, could_be_ping},
+        poll_for_reader::PollForReader,
         readers_page::{self, PushCounts},
         site_pages::site_pages,
         sitemap::{OriginSitemaps, Sitemaps, could_be_sitemap},
@@ -37,7 +37,7 @@ pub struct WayToOrigins {
     /// The origins.
     pub origin: MountService,
     /// Looks at their old feeds.
-    pub looks: Arc<dyn FreshLooks>,
+    pub looks: Arc<dyn PollForReader>,
     /// The answers of the origins about their sitemaps.
     pub sitemaps: OriginSitemaps,
     /// Push subscriptions of their feeds.

@@ -4,7 +4,7 @@
 pub(super) mod legacy;
 pub(super) mod trackers;
 
-pub mod fresh_looks;
+pub mod poll_for_reader;
 
 pub mod readers_page;
 

@@ -7,7 +7,7 @@ use super::{
     plan::{self, Held, PlannedCommit},
 };
 use crate::feed::{
-    group::{GroupPost, GroupRecord, Holder, ListedPlace, MemberStage, post_key},
+    group::{GroupPost, GroupRecord, Holder, MemberStage, PublicationPosition, post_key},
     item::{Item, ItemId, KeyHash, Reason},
     keep_limits::KeepLimits,
     reconcile::{Delete, Evidence},
@@ -44,9 +44,9 @@ pub(super) trait GroupHeld {
     fn listed(
         &self,
         feed: FeedNo,
-        after: Option<ListedPlace>,
+        after: Option<PublicationPosition>,
         max: usize,
-    ) -> Result<Vec<(ListedPlace, Stamp)>, StoreError>;
+    ) -> Result<Vec<(PublicationPosition, Stamp)>, StoreError>;
     /// The item of a member at a T, and its bytes as it is stored.
     fn item_at(&self, feed: FeedNo, t: Stamp) -> Result<Option<(Arc<Item>, u64)>, StoreError>;
     /// Items of a member that are, or were last, posts of the group, at most so many.

@@ -74,22 +74,22 @@ pub struct NodeDifferences {
     /// Digest of everything in its file that all processes have to agree on.
     pub file: String,
     /// Feeds of its file that the process that works lacks: nobody polls them.
-    pub only_here: ToldFeeds,
+    pub only_here: ReportedFeeds,
     /// Feeds that the process that works has, and its file lacks: it answers 503.
-    pub lacking: ToldFeeds,
+    pub lacking: ReportedFeeds,
 }
 
 /// Feeds, the first of them by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ToldFeeds {
+pub struct ReportedFeeds {
     /// Number of them.
     pub total: usize,
     /// Names of the first.
     pub names: Vec<String>,
 }
 
-impl ToldFeeds {
+impl ReportedFeeds {
     /// Names that are told at most; the others are counted.
     const NAMES_MAX: usize = 10;
 
@@ -114,7 +114,7 @@ impl ToldFeeds {
     }
 }
 
-impl fmt::Display for ToldFeeds {
+impl fmt::Display for ReportedFeeds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names.join(", "))?;
         match self.total.saturating_sub(self.names.len()) {
@@ -525,8 +525,8 @@ mod tests {
             name: name.into(),
             differences: Some(NodeDifferences {
                 file: file.into(),
-                only_here: ToldFeeds::of(only_here.iter().copied()),
-                lacking: ToldFeeds::of(lacking.iter().copied()),
+                only_here: ReportedFeeds::of(only_here.iter().copied()),
+                lacking: ReportedFeeds::of(lacking.iter().copied()),
             }),
             ..NodeStatus::default()
         };
@@ -575,8 +575,8 @@ mod tests {
     #[test]
     fn the_first_feeds_are_told_by_name_and_the_others_counted() {
         let names: Vec<String> = (10..25).map(|n| format!("f{n}")).collect();
-        let told = ToldFeeds::of(names.iter().map(String::as_str));
+        let told = ReportedFeeds::of(names.iter().map(String::as_str));
         assert!(told.to_string().ends_with("f18, f19 and 5 more"), "{told}");
-        assert_eq!(ToldFeeds::of(["a", "b"]).to_string(), "a, b");
+        assert_eq!(ReportedFeeds::of(["a", "b"]).to_string(), "a, b");
     }
 }

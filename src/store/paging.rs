@@ -9,7 +9,7 @@ use crate::feed::{
     moment::Moment,
     order::{Axis, Order},
     page::{
-        self, Listing, ListingPlace, ListingRow, ListingRows, Numbering, Page, PageQuery, Range,
+        self, Listing, ListingPosition, ListingRow, ListingRows, Numbering, Page, PageQuery, Range,
     },
     position::Position,
     record::FeedRecord,
@@ -44,13 +44,13 @@ pub(super) trait ListedRow: ListingRow {
 /// A listing whose store may know in which rows to look, and what their numbers are.
 pub(super) trait IndexedListing: Listing<Error = StoreError> {
     /// The count of rows before a place, in ascending order; `None` where it is not known.
-    fn rows_before(&self, place: ListingPlace) -> Result<Option<u64>, StoreError>;
+    fn rows_before(&self, place: ListingPosition) -> Result<Option<u64>, StoreError>;
 
     /// The place and the id of the row that so many stand before; `None` for one beyond the last.
     ///
     /// # Errors
     /// `Unnumbered` where rows are not counted.
-    fn row_numbered(&self, number: u64) -> Result<Option<(ListingPlace, String)>, StoreError>;
+    fn row_numbered(&self, number: u64) -> Result<Option<(ListingPosition, String)>, StoreError>;
 
     /// The rows that a question is for; `None` where no index tells.
     fn likely(&self, _query: IndexQuery) -> Result<Option<ListingRows<'_, Self>>, StoreError> {
@@ -118,16 +118,16 @@ where
 pub(super) fn stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
     let first = Bound::Included(Stamp::ZERO);
     let low = match low {
-        Bound::Included(ListingPlace { t, o: 0 }) => t.stamp().map_or(first, Bound::Included),
-        Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => {
+        Bound::Included(ListingPosition { t, o: 0 }) => t.stamp().map_or(first, Bound::Included),
+        Bound::Included(ListingPosition { t, .. }) | Bound::Excluded(ListingPosition { t, .. }) => {
             t.stamp().map_or(first, Bound::Excluded)
         }
         Bound::Unbounded => Bound::Unbounded,
     };
     let none = Bound::Excluded(Stamp::ZERO);
     let high = match high {
-        Bound::Excluded(ListingPlace { t, o: 0 }) => t.stamp().map_or(none, Bound::Excluded),
-        Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => {
+        Bound::Excluded(ListingPosition { t, o: 0 }) => t.stamp().map_or(none, Bound::Excluded),
+        Bound::Included(ListingPosition { t, .. }) | Bound::Excluded(ListingPosition { t, .. }) => {
             t.stamp().map_or(none, Bound::Included)
         }
         Bound::Unbounded => Bound::Unbounded,
@@ -138,7 +138,7 @@ pub(super) fn stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
 /// The bounds of a range whose places hold several items each: all items at a place that it cuts
 /// are in it.
 pub(super) fn whole_moments((low, high): Range) -> (Bound<Moment>, Bound<Moment>) {
-    let whole = |bound: Bound<ListingPlace>| match bound {
+    let whole = |bound: Bound<ListingPosition>| match bound {
         Bound::Included(place) | Bound::Excluded(place) => Bound::Included(place.t),
         Bound::Unbounded => Bound::Unbounded,
     };
@@ -152,7 +152,7 @@ pub(super) fn placed<'a, T: 'a>(
     rows: impl Iterator<Item = Result<(Moment, T), StoreError>> + 'a,
     range: Range,
     reverse: bool,
-) -> impl Iterator<Item = Result<(ListingPlace, T), StoreError>> + 'a {
+) -> impl Iterator<Item = Result<(ListingPosition, T), StoreError>> + 'a {
     let mut rows = rows.peekable();
     let mut group = Vec::new().into_iter();
     let of_one_stamp = std::iter::from_fn(move || {
@@ -172,7 +172,7 @@ pub(super) fn placed<'a, T: 'a>(
             }
             let last = u32::try_from(shared.len() - 1).unwrap_or(u32::MAX);
             let offset = |at: u32| if reverse { last - at } else { at };
-            let place = |(at, row)| (ListingPlace { t, o: offset(at) }, row);
+            let place = |(at, row)| (ListingPosition { t, o: offset(at) }, row);
             let places: Vec<_> = (0..=last).zip(shared).map(place).collect();
             group = places.into_iter();
         }
@@ -309,7 +309,7 @@ where
     /// The number of the item at a place, where it is to be told.
     fn number_of(
         &self,
-        place: Option<ListingPlace>,
+        place: Option<ListingPosition>,
         numbering: Numbering,
     ) -> Result<Option<u64>, StoreError> {
         let (Some(place), Filter::All) = (place, self.filter) else {
@@ -376,7 +376,7 @@ where
         &self,
         range: Range,
         reverse: bool,
-    ) -> Result<Option<(ListingPlace, String)>, StoreError> {
+    ) -> Result<Option<(ListingPosition, String)>, StoreError> {
         let last = self.rows.rows(range, !reverse)?.next().transpose()?;
         Ok(last.map(|(place, row)| (place, row.id())))
     }
@@ -384,7 +384,7 @@ where
     /// The cursor of the last row examined, if any was.
     fn cursor_of(
         &self,
-        last: Option<(ListingPlace, String)>,
+        last: Option<(ListingPosition, String)>,
     ) -> Result<Option<String>, StoreError> {
         last.map(|(place, id)| page::cursor_at(self, place, id))
             .transpose()
@@ -396,14 +396,14 @@ where
         range: Range,
         reverse: bool,
         candidates: Candidates<'a, L>,
-    ) -> impl Iterator<Item = Result<(ListingPlace, ShownRow<L::ListingRow>), StoreError>> + 'a
+    ) -> impl Iterator<Item = Result<(ListingPosition, ShownRow<L::ListingRow>), StoreError>> + 'a
     {
         let Candidates {
             mut rows,
             is_likely,
         } = candidates;
         let (mut examined, mut bytes) = (0, 0_usize);
-        let mut last: Option<(ListingPlace, String)> = None;
+        let mut last: Option<(ListingPosition, String)> = None;
         std::iter::from_fn(move || {
             loop {
                 let Some(row) = rows.next() else {
@@ -490,7 +490,7 @@ where
         self.rows.first_seen()
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPosition>, StoreError> {
         self.rows.place_of(id)
     }
 

@@ -61,7 +61,7 @@ impl PlannedCommit {
 /// An item that takes a new place.
 pub(super) struct Moved {
     /// Its place before; `None` if it is new.
-    pub(super) from: Option<FormerPlace>,
+    pub(super) from: Option<FormerStamps>,
     /// As it will be.
     pub(super) item: Arc<Item>,
     /// The same as it is stored.
@@ -70,14 +70,14 @@ pub(super) struct Moved {
 
 /// The stamps under which an item stood.
 #[derive(Clone, Copy)]
-pub(super) struct FormerPlace {
+pub(super) struct FormerStamps {
     /// Its T.
     pub(super) t: Stamp,
     /// Its date in the order of publication.
     pub(super) listed: Moment,
 }
 
-impl FormerPlace {
+impl FormerStamps {
     fn of(item: &Item) -> Self {
         Self {
             t: item.modified,
@@ -142,7 +142,7 @@ impl PlannedCommit {
             Some(moved) => (moved.from, Some(moved.item)),
             None => {
                 let item = held.item(id)?;
-                (item.as_deref().map(FormerPlace::of), item)
+                (item.as_deref().map(FormerStamps::of), item)
             }
         };
         let item = match change {
@@ -154,7 +154,7 @@ impl PlannedCommit {
     }
 
     /// Gives an item its place, and its T to the receipt.
-    fn place_item(&mut self, from: Option<FormerPlace>, item: Item) {
+    fn place_item(&mut self, from: Option<FormerStamps>, item: Item) {
         self.receipt.stamped.push((item.id, item.modified));
         let moved = Moved {
             from,
@@ -190,7 +190,7 @@ impl PlannedCommit {
             tombstone_count: tombstones.saturating_add(u8::from(copied.is_gone())),
             ..copied.clone()
         };
-        self.place_item(known.map(FormerPlace::of), item);
+        self.place_item(known.map(FormerStamps::of), item);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::{clock::Clock, locks::lock};
 pub use database::DatabaseTime;
 use database::{Database, DatabaseWriting};
-use node_seat::{KnownHead, NodeSeat};
+use node_lease::{KnownHead, NodeLease};
 use nodes::{
     keeper::NodeKeeper,
     serving_epoch,
@@ -43,7 +43,7 @@ use wire::{
 
 mod wire;
 
-mod node_seat;
+mod node_lease;
 
 mod database;
 
@@ -140,7 +140,7 @@ impl Postgres {
     ) -> Result<Self, StoreError> {
         let (nodes, engine) = Nodes::pair(Duty::Following);
         let is_woken = wake == WakeMode::Notify;
-        let seat = NodeSeat::new(rand::random(), is_woken, engine.duty.clone());
+        let seat = NodeLease::new(rand::random(), is_woken, engine.duty.clone());
         let seat = Arc::new(seat);
         let (runtime, database) = connected(url, clock, time, Some(Arc::clone(&seat)))?;
         migrate(&database)?;
@@ -289,7 +289,7 @@ fn connected(
     url: &DatabaseUrl,
     clock: Arc<dyn Clock>,
     time: DatabaseTime,
-    seat: Option<Arc<NodeSeat>>,
+    seat: Option<Arc<NodeLease>>,
 ) -> Result<(Runtime, Arc<Database>), StoreError> {
     let address = address::address(url);
     let address = address.map_err(|why| StoreError::Schema(format!("store.url, {url}: {why}")))?;

@@ -37,7 +37,7 @@ use writer::Writer;
 
 mod tables;
 
-mod sealed;
+mod checksummed;
 
 mod guarded;
 
@@ -190,7 +190,7 @@ impl Watched for Redb {
 /// Reads an item from the bytes that a file keeps of it under a key that ends with T, for tools
 /// that look into a file.
 pub fn stored_item(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
-    let bytes = sealed::unseal(ITEMS.name(), key, bytes)?;
+    let bytes = checksummed::unseal(ITEMS.name(), key, bytes)?;
     decode_item(stamp_of(key), bytes)
 }
 

@@ -1,11 +1,11 @@
 //! The worker that sends what is due to hubs and clouds, and writes what has changed; not what is
 //! sent.
 
-use super::{Shared, Subscriber, errands::ReadyErrand, fresh_path, may_be_pushed};
+use super::{Shared, Subscriber, fresh_path, may_be_pushed, ready_requests::ReadyRequest};
 use crate::{
     catalog::RegisteredFeed,
     feed::{
-        pushed_feed::{CallbackRoot, ErrandEnd, NamedPush, PushErrand, PushService},
+        pushed_feed::{CallbackRoot, DueRequest, NamedPush, PushService, RequestEnd},
         record::FeedNo,
         stamp::{SECOND_US, Stamp},
     },
@@ -40,12 +40,12 @@ const AGAIN_SECS: u64 = 60;
 const FEW_FEEDS: usize = 100;
 
 /// The end of a request, and whose it was.
-type EndedErrand = (FeedNo, PushErrand, ErrandEnd);
+type EndedRequest = (FeedNo, DueRequest, RequestEnd);
 
 /// A subscriber at work.
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
-    in_flight: JoinSet<EndedErrand>,
+    in_flight: JoinSet<EndedRequest>,
     /// Times before which no request to a host begins.
     hosts: HashMap<String, Stamp>,
     /// Feeds that have a turn at their host, which comes when they are due.
@@ -159,9 +159,9 @@ impl Worker<'_> {
             if let Err(error) = shared.write(feed).await {
                 debug!("A hub is not asked, because that could not be kept: {error}");
                 let wait_secs = AGAIN_SECS;
-                return (feed, errand, ErrandEnd::Postponed { wait_secs });
+                return (feed, errand, RequestEnd::Postponed { wait_secs });
             }
-            let end = match ReadyErrand::of(&errand, &shared.parts) {
+            let end = match ReadyRequest::of(&errand, &shared.parts) {
                 Ok(ready) => ready.send().await,
                 Err(end) => end,
             };
@@ -169,7 +169,7 @@ impl Worker<'_> {
         });
     }
 
-    fn take_in(&mut self, (feed, errand, end): EndedErrand) {
+    fn take_in(&mut self, (feed, errand, end): EndedRequest) {
         let now = self.shared.now();
         let times = self.shared.change(feed, |row| {
             row.ended(&errand.to, &end, now);
@@ -177,7 +177,7 @@ impl Worker<'_> {
         });
         let host = Url::parse(&errand.url).ok();
         let host = host.as_ref().and_then(Url::host_str).unwrap_or_default();
-        let (ErrandEnd::Refused { why } | ErrandEnd::Failed { why, .. }) = &end else {
+        let (RequestEnd::Refused { why } | RequestEnd::Failed { why, .. }) = &end else {
             debug!(feed.no = %feed, "Asked {host}: {end:?}");
             return;
         };

@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
-use subscribers::{Room, Subscribers};
+use subscribers::{Subscribers, SubscriptionLimits};
 use supervisor::{Connect, Supervisor};
 use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
@@ -110,7 +110,7 @@ impl Component {
         } = parts;
         let jid = config.jid.clone().unwrap_or_default();
         let pages = Arc::new(ShownPages::new(readers, config.stanza_bytes_max));
-        let room = Room {
+        let room = SubscriptionLimits {
             subscriptions_max: config.subscriptions_max,
             per_jid_max: config.subscriptions_per_jid_max,
             per_domain_max: config.subscriptions_per_domain_max,

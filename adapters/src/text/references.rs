@@ -18,7 +18,7 @@ const FOREIGN_ATTRIBUTES: [&str; 4] = ["href", "src", "url", "resource"];
 pub(crate) fn resolve_markup(element: &mut Element, base: Option<&Url>) {
     let mut gain = html::GAIN_BYTES_MAX;
     below(element, base, &mut |place, base| {
-        if let ReferencePlace::Attribute { attribute, .. } = place {
+        if let ReferencePosition::Attribute { attribute, .. } = place {
             resolve_html_attribute(attribute, base, &mut gain);
         }
     });
@@ -38,12 +38,12 @@ fn resolve_html_attribute(attribute: &mut Attribute, base: &Url, gain: &mut usiz
 /// Resolves what is a reference in foreign markup, on the element itself and below.
 pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
     let mut gain = html::GAIN_BYTES_MAX;
-    let mut resolve = |place: ReferencePlace<'_>, base: &Url| match place {
-        ReferencePlace::Attribute {
+    let mut resolve = |place: ReferencePosition<'_>, base: &Url| match place {
+        ReferencePosition::Attribute {
             attribute,
             is_html: true,
         } => resolve_html_attribute(attribute, base, &mut gain),
-        ReferencePlace::Attribute {
+        ReferencePosition::Attribute {
             attribute,
             is_html: false,
         } => {
@@ -55,7 +55,7 @@ pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
             }
         }
         // What is no HTML has no tags with such attributes in it.
-        ReferencePlace::Text(text) if memchr::memchr(b'<', text.as_bytes()).is_some() => {
+        ReferencePosition::Text(text) if memchr::memchr(b'<', text.as_bytes()).is_some() => {
             let resolved = match html::absolutise(text, Some(base)) {
                 Cow::Owned(resolved) => resolved,
                 Cow::Borrowed(_) => return,
@@ -65,13 +65,13 @@ pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
                 *text = resolved;
             }
         }
-        ReferencePlace::Text(_) => {}
+        ReferencePosition::Text(_) => {}
     };
     enter(element, base, &mut resolve);
 }
 
 /// A place where references may stand.
-enum ReferencePlace<'p> {
+enum ReferencePosition<'p> {
     Attribute {
         attribute: &'p mut Attribute,
         is_html: bool,
@@ -80,13 +80,13 @@ enum ReferencePlace<'p> {
 }
 
 /// A function of a place and the base in force there.
-type Resolve<'r> = &'r mut dyn FnMut(ReferencePlace<'_>, &Url);
+type Resolve<'r> = &'r mut dyn FnMut(ReferencePosition<'_>, &Url);
 
 fn below(element: &mut Element, base: Option<&Url>, resolve: Resolve<'_>) {
     for node in &mut element.children {
         match (node, base) {
             (Node::Element(child), _) => enter(child, base, resolve),
-            (Node::Text(text), Some(base)) => resolve(ReferencePlace::Text(text), base),
+            (Node::Text(text), Some(base)) => resolve(ReferencePosition::Text(text), base),
             (Node::Text(_), None) => {}
         }
     }
@@ -103,10 +103,9 @@ fn enter(element: &mut Element, base: Option<&Url>, resolve: Resolve<'_>) {
         .retain(|attribute| !(attribute.ns == XML && attribute.name == "base"));
     if let Some(base) = base {
         let is_html = element.ns == XHTML;
-        element
-            .attributes
-            .iter_mut()
-            .for_each(|attribute| resolve(ReferencePlace::Attribute { attribute, is_html }, base));
+        element.attributes.iter_mut().for_each(|attribute| {
+            resolve(ReferencePosition::Attribute { attribute, is_html }, base)
+        });
     }
     below(element, base, resolve);
 }

@@ -2,10 +2,10 @@
 //! says where they differ. Not what is answered meanwhile.
 
 use crate::{
-    app::bench::Bench,
+    app::work_context::WorkContext,
     catalog::{BesideWorker, CatalogSnapshot},
     feed::record::FeedNo,
-    store::{NodeDifferences, Nodes, StoreError, ToldFeeds},
+    store::{NodeDifferences, Nodes, ReportedFeeds, StoreError},
 };
 use std::{
     sync::{Arc, Weak},
@@ -33,7 +33,7 @@ pub(super) struct Agreement {
 impl Agreement {
     /// Tells the others what changed here. `works` is true in the process that works, which also
     /// tells the log where others differ from it.
-    pub(super) async fn look(&mut self, bench: &Bench, works: bool) {
+    pub(super) async fn look(&mut self, bench: &WorkContext, works: bool) {
         let Some(nodes) = bench.wiring.store.nodes() else {
             return;
         };
@@ -55,7 +55,12 @@ impl Agreement {
         }
     }
 
-    async fn tell(&mut self, bench: &Bench, nodes: &Nodes, works: bool) -> Result<(), StoreError> {
+    async fn tell(
+        &mut self,
+        bench: &WorkContext,
+        nodes: &Nodes,
+        works: bool,
+    ) -> Result<(), StoreError> {
         let snapshot = bench.wiring.gate.catalog.snapshot();
         if !works {
             // Another process tells them meanwhile.
@@ -68,8 +73,8 @@ impl Agreement {
         let beside: &BesideWorker = snapshot.beside_worker();
         let differences = NodeDifferences {
             file: bench.reloader.digest(),
-            only_here: ToldFeeds::of(beside.only_here()),
-            lacking: ToldFeeds::of(beside.lacking()),
+            only_here: ReportedFeeds::of(beside.only_here()),
+            lacking: ReportedFeeds::of(beside.lacking()),
         };
         if self.differences.as_ref() != Some(&differences) {
             nodes.differ(differences.clone()).await?;

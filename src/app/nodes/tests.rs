@@ -2,11 +2,11 @@
 //! clock goes on where a test waits.
 
 use super::{
-    super::{doors::Listening, relay::Door, reload::ReloadParts},
+    super::{open_listeners::Listening, relay::RelayTarget, reload::ReloadParts},
     *,
 };
 use crate::{
-    app::{relay::Letter, reload::Reloader, status, wiring::Wiring},
+    app::{relay::RelayRequest, reload::Reloader, status, wiring::Wiring},
     auth::{NewUser, User, UserNo, password::LoginHash},
     catalog::RegistrationProgress,
     clock::System,
@@ -88,7 +88,7 @@ impl Tap for Shared {
 /// A process that follows, and the ends of its engine.
 struct Rig {
     shifts: Option<Shifts>,
-    bench: Arc<Bench>,
+    bench: Arc<WorkContext>,
     store: Arc<Wrapped<Shared>>,
     /// The feeds of its file.
     feeds: Vec<FeedSettings>,
@@ -140,7 +140,7 @@ impl Rig {
         let certificate = wiring.own_certificate().await.unwrap();
         let (known, unknown) = catalog::follow(&*shared, feeds.clone()).await.unwrap();
         wiring.gate.catalog.publish(known);
-        let (stop, workplace) = (CancellationToken::new(), Workplace::default());
+        let (stop, workplace) = (CancellationToken::new(), CurrentWork::default());
         let readers = wiring.readers();
         let in_force = wiring.server_in_force(100);
         let reloader = Reloader::new(ReloadParts {
@@ -156,7 +156,7 @@ impl Rig {
             Arc::new(RegistrationProgress::of(0)),
             wiring.metrics.clone(),
         );
-        let bench = Arc::new(Bench {
+        let bench = Arc::new(WorkContext {
             context: wiring.serve_context(readers.clone(), in_force, stop.clone()),
             readers,
             listening: Listening {
@@ -216,9 +216,9 @@ impl Rig {
     }
 
     /// The answer to a question of another process; `None` where none comes.
-    async fn asked(&self, door: Door, target: &str) -> Option<Bytes> {
+    async fn asked(&self, door: RelayTarget, target: &str) -> Option<Bytes> {
         let request = Request::get(target).body(Bytes::new()).unwrap();
-        let words = Letter::of(door, &request, None, None).words();
+        let words = RelayRequest::of(door, &request, None, None).words();
         let (answer, answered) = oneshot::channel();
         let question = Question { words, answer };
         self.questions.send(question).await.unwrap();
@@ -365,7 +365,11 @@ async fn who_has_heard_nothing_for_ten_seconds_knows_nobody_and_has_all_look_onc
 async fn work_is_taken_up_behind_all_that_was_told_and_let_go_of_when_another_one_works() {
     let mut rig = Rig::new().await;
     rig.run();
-    assert_eq!(rig.asked(Door::Look, "/1/0").await, None, "it follows");
+    assert_eq!(
+        rig.asked(RelayTarget::Look, "/1/0").await,
+        None,
+        "it follows"
+    );
     rig.away(true);
     rig.tell(moved(FeedNo(5), 9)).await;
     rig.duty.send_replace(Duty::Working);
@@ -376,9 +380,9 @@ async fn work_is_taken_up_behind_all_that_was_told_and_let_go_of_when_another_on
     assert!(rig.works() && rig.is_served(), "its feed is registered");
     let notify = &rig.bench.wiring.notify;
     assert_eq!(notify.head(FeedNo(5)), Some(heads(FeedNo(5), 9).1));
-    assert!(rig.asked(Door::Look, "/1/0").await.is_some());
-    assert!(rig.asked(Door::Operator, "/status").await.is_some());
-    assert_eq!(rig.asked(Door::Look, "/none").await, None);
+    assert!(rig.asked(RelayTarget::Look, "/1/0").await.is_some());
+    assert!(rig.asked(RelayTarget::Operator, "/status").await.is_some());
+    assert_eq!(rig.asked(RelayTarget::Look, "/none").await, None);
     // Nobody else changes anything meanwhile.
     rig.add_user("alice").await;
     rig.tell(Moves {
@@ -393,7 +397,7 @@ async fn work_is_taken_up_behind_all_that_was_told_and_let_go_of_when_another_on
     sleep(BEHIND_LOOK).await;
     assert!(!rig.works() && rig.is_served());
     assert!(rig.knows("alice"), "another one may have changed anything");
-    assert_eq!(rig.asked(Door::Operator, "/status").await, None);
+    assert_eq!(rig.asked(RelayTarget::Operator, "/status").await, None);
     rig.duty.send_replace(Duty::Working);
     sleep(BEHIND_LOOK).await;
     assert!(rig.works());

@@ -43,7 +43,7 @@ pub(super) struct Machine {
 
 /// What was seen of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MachineLook {
+pub(super) struct MachineReadings {
     /// Free bytes of the disk of the store, and all of them.
     disk: Option<(u64, u64)>,
     /// The end of the certificate of a file, Unix seconds.
@@ -52,8 +52,8 @@ pub(super) struct MachineLook {
 
 impl Machine {
     /// Looks at them, beside the runtime: a disk may take its time.
-    pub(super) async fn look(self) -> MachineLook {
-        let look = move || MachineLook {
+    pub(super) async fn look(self) -> MachineReadings {
+        let look = move || MachineReadings {
             disk: self.store_folder.as_deref().and_then(disk),
             certificate_end: self.certificate_file.as_deref().and_then(certificate_end),
         };
@@ -98,7 +98,7 @@ impl FaultWatch {
         findings.extend(self.store(now));
         findings.extend(self.xmpp(now));
         findings.extend(self.order(now));
-        let MachineLook {
+        let MachineReadings {
             disk,
             certificate_end,
         } = watching.machine.clone();

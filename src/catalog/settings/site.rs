@@ -2,13 +2,13 @@
 //! how requests are passed on.
 
 use super::{
-    DeletionSettings, FeedNamer, FeedSettings, FormerPlace, ImportSettings, KeepSettings,
-    LegacyPlace, PollSettings, ServePlain, SiteFeeds, legacy_place::path_of,
+    DeletionSettings, FeedNamer, FeedSettings, FormerAddress, ImportSettings, KeepSettings,
+    LegacyAddress, PollSettings, ServePlain, SiteFeeds, legacy_address::path_of,
     site_feeds::ListedPath, site_feeds::is_path,
 };
 use crate::{
     auth::AccessSettings,
-    catalog::{Destination, PrivatePlaces},
+    catalog::{Destination, PrivateAddresses},
     secret::AddressSecret,
     setting::{RefusedSetting, at_least_one},
 };
@@ -201,7 +201,7 @@ impl SiteSettings {
         let before = feed.legacy.as_ref();
         let named_by = before.map_or(FeedNamer::Table, |place| place.named_by);
         site.lend_settings(&mut feed);
-        feed.legacy = Some(Box::new(LegacyPlace {
+        feed.legacy = Some(Box::new(LegacyAddress {
             site: number,
             path: listed.path.clone(),
             url,
@@ -232,7 +232,7 @@ impl SiteSettings {
         }
         let has_host = |site: &Self| site.public_root(public_url).host() == url.host();
         let of_every_host = || sites.iter().position(|site| site.host.is_none());
-        place.former.push(FormerPlace {
+        place.former.push(FormerAddress {
             site: sites.iter().position(has_host).or_else(of_every_host),
             path: path_of(&url),
             url: url.clone(),
@@ -338,7 +338,7 @@ impl SiteSettings {
             .iter()
             .enumerate()
             .filter(|(at, feed)| Some(*at) != own && is_for_others(feed));
-        let places = PrivatePlaces::of(others.map(|(_, feed)| feed));
+        let places = PrivateAddresses::of(others.map(|(_, feed)| feed));
         let addresses = [
             self.origin.join(path),
             self.public_root(public_url).join(path),

@@ -2,7 +2,6 @@
 //! sites, commands of alerts, and the rights of files with secrets.
 
 use crate::{
-    alerts::AlertSettings,
     config::{Config, ConfigSource, Origin, settings_in_force},
     secret::public_url,
 };
@@ -46,7 +45,12 @@ pub(super) async fn all(config: &Config, file: &Path, running: &[String]) -> Vec
     origins.dedup();
     let tried = stream::iter(origins).map(of_origin).buffered(AT_ONCE);
     told.extend(tried.collect::<Vec<_>>().await.into_iter().flatten());
-    told.extend(config.alert.iter().filter_map(of_command));
+    told.extend(
+        config
+            .alert
+            .iter()
+            .filter_map(|alert| of_command(&alert.command)),
+    );
     told.extend(of_secrets(config, file));
     if told.is_empty() {
         told.push(
@@ -95,8 +99,8 @@ async fn of_origin(origin: Url) -> Option<String> {
 
 /// The fault of a command of an alert that cannot be run. It is not run for this. Whether this user may
 /// run it says nothing of the user of the service, so any right to run it counts.
-fn of_command(alert: &AlertSettings) -> Option<String> {
-    let program = alert.command.first()?;
+fn of_command(command: &[String]) -> Option<String> {
+    let program = command.first()?;
     let (why, remedy) = match fs::metadata(program) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => (
             "there is no such file".to_owned(),
@@ -204,12 +208,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (program, mark) = (folder.path().join("notify"), folder.path().join("mark"));
         let script = format!("#!/bin/sh\ntouch {}\n", mark.display());
-        let told = || {
-            of_command(&AlertSettings {
-                command: vec![program.display().to_string(), "--urgent".into()],
-                ..AlertSettings::default()
-            })
-        };
+        let told = || of_command(&[program.display().to_string(), "--urgent".into()]);
         assert!(told().unwrap().contains("no such file"));
         fs::create_dir(&program).unwrap();
         assert!(told().unwrap().contains("no file"));
@@ -220,6 +219,6 @@ mod tests {
         fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
         assert_eq!(told(), None);
         assert!(!mark.exists(), "it is not run");
-        assert_eq!(of_command(&AlertSettings::default()), None);
+        assert_eq!(of_command(&[]), None);
     }
 }

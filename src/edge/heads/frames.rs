@@ -17,14 +17,14 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// The requests on one connection.
 #[derive(Debug, Default)]
 pub(super) struct RequestFrames {
-    place: FramePlace,
+    place: FramePosition,
     /// Heads that were found good.
     heads: u64,
 }
 
 /// A place between the requests of a connection.
 #[derive(Debug, Default)]
-enum FramePlace {
+enum FramePosition {
     /// Before the first bytes tell HTTP/1 from HTTP/2.
     #[default]
     Start,
@@ -96,34 +96,36 @@ impl RequestFrames {
                 break Then::More;
             }
             let next = match &mut self.place {
-                FramePlace::Upgrade | FramePlace::Opaque => {
+                FramePosition::Upgrade | FramePosition::Opaque => {
                     passed = bytes.len();
                     None
                 }
-                FramePlace::Start if rest.starts_with(HTTP_2_PREFACE) => Some(FramePlace::Opaque),
-                FramePlace::Start if HTTP_2_PREFACE.starts_with(rest) => None,
-                FramePlace::Start => Some(FramePlace::Head(HeadLines::default())),
-                FramePlace::Head(lines) => match lines.look(rest) {
-                    Ok(HeadLook::Part) => None,
-                    Ok(HeadLook::Escape { line, as_one }) => {
+                FramePosition::Start if rest.starts_with(HTTP_2_PREFACE) => {
+                    Some(FramePosition::Opaque)
+                }
+                FramePosition::Start if HTTP_2_PREFACE.starts_with(rest) => None,
+                FramePosition::Start => Some(FramePosition::Head(HeadLines::default())),
+                FramePosition::Head(lines) => match lines.look(rest) {
+                    Ok(HeadScan::Part) => None,
+                    Ok(HeadScan::Escape { line, as_one }) => {
                         *lines = HeadLines::default();
                         break Then::Escape { line, as_one };
                     }
-                    Ok(HeadLook::Whole(length, head)) => {
+                    Ok(HeadScan::Whole(length, head)) => {
                         self.heads += 1;
                         passed += length;
-                        Some(FramePlace::after(head))
+                        Some(FramePosition::after(head))
                     }
                     Err(fault) => break Then::Refuse(self.refuse_next(fault)),
                 },
-                FramePlace::Body { left, upgrades } => {
+                FramePosition::Body { left, upgrades } => {
                     let here = u64::try_from(rest.len()).unwrap_or(u64::MAX).min(*left);
                     *left -= here;
                     passed += usize::try_from(here).unwrap_or(usize::MAX);
                     let is_over = *left == 0;
-                    is_over.then_some(FramePlace::behind(*upgrades))
+                    is_over.then_some(FramePosition::behind(*upgrades))
                 }
-                FramePlace::Chunks { body, upgrades } => {
+                FramePosition::Chunks { body, upgrades } => {
                     let chunks = body.follow(rest);
                     passed += chunks.passed;
                     if let Some(fault) = chunks.fault {
@@ -133,7 +135,7 @@ impl RequestFrames {
                             in_head: false,
                         });
                     }
-                    chunks.ended.then_some(FramePlace::behind(*upgrades))
+                    chunks.ended.then_some(FramePosition::behind(*upgrades))
                 }
             };
             match next {
@@ -147,9 +149,9 @@ impl RequestFrames {
     /// Goes on behind a request that was answered.
     pub(super) fn answered(&mut self, is_opaque: bool) {
         self.place = if is_opaque {
-            FramePlace::Opaque
+            FramePosition::Opaque
         } else {
-            FramePlace::behind(false)
+            FramePosition::behind(false)
         };
     }
 
@@ -169,20 +171,20 @@ impl RequestFrames {
 
     /// True while nothing goes on before the last request is answered.
     pub(super) fn waits(&self) -> bool {
-        matches!(self.place, FramePlace::Upgrade)
+        matches!(self.place, FramePosition::Upgrade)
     }
 
     /// True in a body: its sender may still be sending when it is hung up on.
     pub(super) fn is_in_body(&self) -> bool {
         matches!(
             self.place,
-            FramePlace::Body { .. } | FramePlace::Chunks { .. }
+            FramePosition::Body { .. } | FramePosition::Chunks { .. }
         )
     }
 }
 
 /// Result of looking at the lines of a head.
-enum HeadLook {
+enum HeadScan {
     /// Some are to come.
     Part,
     /// Its length and what is in it.
@@ -191,7 +193,7 @@ enum HeadLook {
     Escape { line: usize, as_one: Vec<u8> },
 }
 
-impl FramePlace {
+impl FramePosition {
     fn after(head: CheckedHead) -> Self {
         let upgrades = head.upgrades;
         match head.body {
@@ -215,7 +217,7 @@ impl FramePlace {
 
 impl HeadLines {
     /// Looks at the bytes of a head that were not looked at yet.
-    fn look(&mut self, bytes: &[u8]) -> Result<HeadLook, MalformedRequest> {
+    fn look(&mut self, bytes: &[u8]) -> Result<HeadScan, MalformedRequest> {
         if self.looked == 0 {
             check_first(bytes[0])?;
         }
@@ -234,7 +236,7 @@ impl HeadLines {
                 None => {
                     if let Some(as_one) = escaped(line) {
                         let as_one = [&bytes[..start], &as_one].concat();
-                        return Ok(HeadLook::Escape {
+                        return Ok(HeadScan::Escape {
                             line: start + line.len(),
                             as_one,
                         });
@@ -244,7 +246,7 @@ impl HeadLines {
                 }
                 Some((from, to)) if line.is_empty() => {
                     let head = check_head(&bytes[from..to], &bytes[to + 2..=end])?;
-                    return Ok(HeadLook::Whole(end + 1, head));
+                    return Ok(HeadScan::Whole(end + 1, head));
                 }
                 Some(_) => {}
             }
@@ -255,7 +257,7 @@ impl HeadLines {
             bytes.len() - self.line,
             bytes.len(),
         )?;
-        Ok(HeadLook::Part)
+        Ok(HeadScan::Part)
     }
 }
 

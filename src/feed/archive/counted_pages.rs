@@ -9,7 +9,7 @@ use url::Url;
 /// Numbering of pages in their addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedPages {
-    pub place: CounterPlace,
+    pub place: CounterPart,
     /// The number in the address of the page that is being read.
     pub at: u64,
     /// True when entries are counted; else pages.
@@ -24,7 +24,7 @@ pub struct CountedPages {
 
 /// Part of the address that holds the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CounterPlace {
+pub enum CounterPart {
     Query(String),
     /// With `{page}`.
     Path(String),
@@ -67,8 +67,8 @@ impl CountedPages {
         let mut url = Url::parse(feed).ok()?;
         let number = number.to_string();
         match &self.place {
-            CounterPlace::Query(param) => set_query(&mut url, param, &number),
-            CounterPlace::Path(template) => url.set_path(&template.replace("{page}", &number)),
+            CounterPart::Query(param) => set_query(&mut url, param, &number),
+            CounterPart::Path(template) => url.set_path(&template.replace("{page}", &number)),
         }
         for (name, value) in &self.with {
             set_query(&mut url, name, value);
@@ -81,8 +81,8 @@ impl fmt::Display for CountedPages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.entries { "entries" } else { "pages" };
         let place = match &self.place {
-            CounterPlace::Query(param) => param,
-            CounterPlace::Path(template) => template,
+            CounterPart::Query(param) => param,
+            CounterPart::Path(template) => template,
         };
         write!(f, "{what} counted by `{place}`")?;
         self.with
@@ -110,7 +110,7 @@ pub(super) fn searched(feed: &Url, live: &WalkedDocument<'_>) -> Option<CountedP
             .map(|(name, _)| name.into_owned())
             .find(|name| is_start_index(name))
     });
-    let place = CounterPlace::Query(named.unwrap_or_else(|| "startIndex".to_owned()));
+    let place = CounterPart::Query(named.unwrap_or_else(|| "startIndex".to_owned()));
     let step = shown - 1;
     Some(CountedPages {
         place,
@@ -145,7 +145,7 @@ pub(super) fn of_recipe(recipe: &Recipe, live: &WalkedDocument<'_>) -> Option<Co
             } else {
                 first
             };
-            let place = CounterPlace::Query(param.clone());
+            let place = CounterPart::Query(param.clone());
             Some(CountedPages {
                 place,
                 at,
@@ -158,7 +158,7 @@ pub(super) fn of_recipe(recipe: &Recipe, live: &WalkedDocument<'_>) -> Option<Co
         Recipe::Path {
             template, start, ..
         } => Some(CountedPages {
-            place: CounterPlace::Path(template.clone()),
+            place: CounterPart::Path(template.clone()),
             at: u64::from(*start),
             entries: false,
             start: u64::from(start.saturating_sub(1)),
@@ -179,7 +179,7 @@ pub(super) fn of_recipe(recipe: &Recipe, live: &WalkedDocument<'_>) -> Option<Co
             let start = u64::from(*start);
             let step = (live.keys.len() as u64).saturating_sub(1);
             Some(CountedPages {
-                place: CounterPlace::Query(param.clone()),
+                place: CounterPart::Query(param.clone()),
                 at: start + step,
                 entries: true,
                 start,

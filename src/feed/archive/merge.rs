@@ -27,7 +27,7 @@ pub struct ArchivedPage {
 
 /// Place of the version of an entry that counts so far.
 #[derive(Clone, Copy)]
-struct VersionPlace {
+struct VersionPosition {
     document: usize,
     at: usize,
 }
@@ -50,12 +50,12 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
         let published = published.map_or("", |date| date.raw.as_str());
         format!("{stripped}\n{link}\n{published}")
     };
-    let mut slots: HashMap<String, VersionPlace> = HashMap::new();
+    let mut slots: HashMap<String, VersionPosition> = HashMap::new();
     for (at, sighting) in live.entries.iter().enumerate() {
         if let ObservedEntry::Read(reading) = sighting {
             slots
                 .entry(name(reading))
-                .or_insert(VersionPlace { document: 0, at });
+                .or_insert(VersionPosition { document: 0, at });
         }
     }
     let mut older: Vec<(Stamp, ParsedEntry)> = Vec::new();
@@ -64,7 +64,7 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
             let Some(slot) = slots.get(&name(&reading)).copied() else {
                 slots.insert(
                     name(&reading),
-                    VersionPlace {
+                    VersionPosition {
                         document,
                         at: older.len(),
                     },

@@ -1,7 +1,7 @@
 //! The place of a cursor or another position in a view, and what becomes of one that cannot be
 //! applied: `time`, `moved`, `ahead` or `reset`; not the page that follows.
 
-use super::{Degraded, Listing, ListingPlace, Unanswerable, edge, time_bound};
+use super::{Degraded, Listing, ListingPosition, Unanswerable, edge, time_bound};
 use crate::mistakes::{Mistake, is_made};
 use crate::{
     moment::Moment,
@@ -12,7 +12,7 @@ use std::ops::Bound;
 
 /// Place of a position in ascending order, and its degradation if there was one.
 pub(super) struct Resolved {
-    pub(super) bound: Bound<ListingPlace>,
+    pub(super) bound: Bound<ListingPosition>,
     pub(super) degraded: Option<Degraded>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn resolve<L: Listing>(
             // Items move in the modified orders only, and leave nothing at their former T.
             let may_have_moved = !order.takes_ids() && ids.is_empty() && toc.o == 0;
             if toc.holds(ids) {
-                return whole(Bound::Excluded(ListingPlace { t: toc.t, o: toc.o }));
+                return whole(Bound::Excluded(ListingPosition { t: toc.t, o: toc.o }));
             }
             let degraded = if listing.is_ahead(toc.t, generation) {
                 Degraded::Ahead

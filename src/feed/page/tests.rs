@@ -31,7 +31,7 @@ impl Plain {
         }
     }
 
-    fn placed(&self) -> impl Iterator<Item = (ListingPlace, &String)> {
+    fn placed(&self) -> impl Iterator<Item = (ListingPosition, &String)> {
         self.items.iter().enumerate().map(|(at, (id, t))| {
             let o = self.items[..at]
                 .iter()
@@ -39,7 +39,7 @@ impl Plain {
                 .take_while(|(_, before)| before == t)
                 .count();
             (
-                ListingPlace {
+                ListingPosition {
                     t: (*t).into(),
                     o: u32::try_from(o).unwrap(),
                 },
@@ -68,7 +68,7 @@ impl Listing for Plain {
         Ok(self.items.first().map(|(_, t)| (*t).into()))
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPosition>, Infallible> {
         Ok(self
             .placed()
             .find(|(_, known)| *known == id)

@@ -75,7 +75,7 @@ impl World {
         self.feed.asked(token, &question, at(secs))
     }
 
-    fn end(&mut self, secs: u64, end: ErrandEnd) {
+    fn end(&mut self, secs: u64, end: RequestEnd) {
         let to = PushService::Hub {
             url: self.feed.hubs[0].url.clone(),
             topic: self.feed.hubs[0].topic.clone(),
@@ -307,7 +307,7 @@ fn a_hub_that_verifies_late_is_believed_and_one_that_never_does_is_asked_less_of
 
 #[test]
 fn a_hub_that_fails_is_asked_again_when_it_wants_to_and_a_refusal_waits_for_a_day_u_2() {
-    let failed = |retry_after_secs| ErrandEnd::Failed {
+    let failed = |retry_after_secs| RequestEnd::Failed {
         why: "503".to_owned(),
         retry_after_secs,
     };
@@ -324,7 +324,7 @@ fn a_hub_that_fails_is_asked_again_when_it_wants_to_and_a_refusal_waits_for_a_da
     world.errand(60_001).unwrap();
     world.end(
         60_002,
-        ErrandEnd::Refused {
+        RequestEnd::Refused {
             why: "422".to_owned(),
         },
     );
@@ -573,7 +573,7 @@ fn a_registration_is_renewed_after_a_day_and_holds_for_an_hour_more_u_21_u_22_u_
     assert!(world.feed.pushed_by(at(1)).is_none());
     world
         .feed
-        .ended(&PushService::Cloud, &ErrandEnd::Taken, at(2));
+        .ended(&PushService::Cloud, &RequestEnd::Taken, at(2));
     assert!(matches!(
         world.feed.pushed_by(at(3)),
         Some(PushedBy::Cloud("cloud.example", _))
@@ -582,9 +582,11 @@ fn a_registration_is_renewed_after_a_day_and_holds_for_an_hour_more_u_21_u_22_u_
     assert!(world.is_expected(3, "p1") && !world.is_expected(3, "p2"));
     assert!(world.errand(86_402).is_some());
     let why = "200, success=false".to_owned();
-    world
-        .feed
-        .ended(&PushService::Cloud, &ErrandEnd::Refused { why }, at(86_403));
+    world.feed.ended(
+        &PushService::Cloud,
+        &RequestEnd::Refused { why },
+        at(86_403),
+    );
     assert_eq!(world.next_secs(), 86_403 + 300);
     assert!(world.feed.pushed_by(at(90_001)).is_some());
     assert!(world.feed.pushed_by(at(90_002)).is_none());
@@ -597,7 +599,7 @@ fn a_cloud_is_asked_where_no_hub_does_what_it_should() {
     assert_eq!(world.errand(1), None, "the hub may do");
     world.end(
         2,
-        ErrandEnd::Refused {
+        RequestEnd::Refused {
             why: "422".to_owned(),
         },
     );

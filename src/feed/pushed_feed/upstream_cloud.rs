@@ -1,7 +1,7 @@
 //! A registration at a cloud of others (rssCloud; UPSTREAM U-20 to U-23).
 
 use super::{
-    CallbackRoot, CloudAddress, ErrandEnd, PushErrand, PushPath, PushService, after_failure,
+    CallbackRoot, CloudAddress, DueRequest, PushPath, PushService, RequestEnd, after_failure,
 };
 use crate::stamp::Stamp;
 use url::form_urlencoded;
@@ -52,7 +52,7 @@ impl UpstreamCloud {
         root: CallbackRoot<'_>,
         now: Stamp,
         fresh: impl FnOnce() -> PushPath,
-    ) -> PushErrand {
+    ) -> DueRequest {
         let path = self.path.get_or_insert_with(|| PushPath {
             secret: None,
             ..fresh()
@@ -72,24 +72,24 @@ impl UpstreamCloud {
             .append_pair("domain", root.url.host_str().unwrap_or_default())
             .finish();
         self.next_at = now.plus_secs(RENEWED_SECS);
-        PushErrand {
+        DueRequest {
             url: self.address.url(),
             form,
             to: PushService::Cloud,
         }
     }
 
-    pub(super) fn ended(&mut self, end: &ErrandEnd, now: Stamp) {
+    pub(super) fn ended(&mut self, end: &RequestEnd, now: Stamp) {
         match end {
-            ErrandEnd::Taken => {
+            RequestEnd::Taken => {
                 self.since = self.registered_since(now).or(Some(now));
                 self.registered_at = Some(now);
                 (self.failures, self.why) = (0, None);
                 self.next_at = now.plus_secs(RENEWED_SECS);
             }
-            ErrandEnd::Postponed { wait_secs } => self.next_at = now.plus_secs(*wait_secs),
-            ErrandEnd::Refused { why } => self.fail(why, None, now),
-            ErrandEnd::Failed {
+            RequestEnd::Postponed { wait_secs } => self.next_at = now.plus_secs(*wait_secs),
+            RequestEnd::Refused { why } => self.fail(why, None, now),
+            RequestEnd::Failed {
                 why,
                 retry_after_secs,
             } => self.fail(why, *retry_after_secs, now),

@@ -2,7 +2,7 @@
 //! U-2 to U-11).
 
 use super::{
-    CallbackRoot, ErrandEnd, PushErrand, PushPath, PushReception, PushService, after_failure,
+    CallbackRoot, DueRequest, PushPath, PushReception, PushService, RequestEnd, after_failure,
     after_refusal,
 };
 use crate::{secret::Secret, stamp::Stamp};
@@ -177,7 +177,7 @@ impl UpstreamHub {
         root: CallbackRoot<'_>,
         now: Stamp,
         fresh: impl FnOnce() -> PushPath,
-    ) -> Option<PushErrand> {
+    ) -> Option<DueRequest> {
         if !self.is_named {
             return self.leaving_errand(root, now);
         }
@@ -212,7 +212,7 @@ impl UpstreamHub {
         Some(self.send(path, HubMode::Subscribe, root, now))
     }
 
-    fn leaving_errand(&mut self, root: CallbackRoot<'_>, now: Stamp) -> Option<PushErrand> {
+    fn leaving_errand(&mut self, root: CallbackRoot<'_>, now: Stamp) -> Option<DueRequest> {
         self.failures = self.failures.saturating_add(1);
         self.next_at = now.plus_secs(LEAVE_SECS);
         let lease = self.lease.clone();
@@ -229,7 +229,7 @@ impl UpstreamHub {
         mode: HubMode,
         root: CallbackRoot<'_>,
         now: Stamp,
-    ) -> PushErrand {
+    ) -> DueRequest {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("hub.callback", &root.callback(&path))
             .append_pair("hub.mode", mode.word())
@@ -248,7 +248,7 @@ impl UpstreamHub {
             at: now,
             is_late: false,
         });
-        PushErrand {
+        DueRequest {
             url: self.url.clone(),
             form: form.finish(),
             to: PushService::Hub {
@@ -259,31 +259,31 @@ impl UpstreamHub {
     }
 
     /// Takes in the answer to a request. A lease that is in force stays.
-    pub(super) fn ended(&mut self, end: &ErrandEnd, now: Stamp) {
+    pub(super) fn ended(&mut self, end: &RequestEnd, now: Stamp) {
         let Some(asked) = &self.asked else {
             // It was verified before it was answered.
             return;
         };
         if asked.mode == HubMode::Unsubscribe {
             // A hub that knows nothing of it any more has been left.
-            if matches!(end, ErrandEnd::Refused { .. }) {
+            if matches!(end, RequestEnd::Refused { .. }) {
                 self.end_lease();
             }
             return;
         }
         match end {
-            ErrandEnd::Taken => {}
-            ErrandEnd::Postponed { wait_secs } => {
+            RequestEnd::Taken => {}
+            RequestEnd::Postponed { wait_secs } => {
                 self.next_at = now.plus_secs(*wait_secs);
                 if let Some(asked) = &mut self.asked {
                     asked.is_late = true;
                 }
             }
-            ErrandEnd::Refused { why } => {
+            RequestEnd::Refused { why } => {
                 self.refuse(why.clone(), now);
                 self.asked = None;
             }
-            ErrandEnd::Failed {
+            RequestEnd::Failed {
                 why,
                 retry_after_secs,
             } => {

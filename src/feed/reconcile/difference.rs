@@ -1,7 +1,7 @@
 //! Difference of two forms of one entry: which of its parts differ, and which stretches of words of
 //! each; not what a difference means.
 
-use super::figures::{NumberMove, NumberPlace, TokenRange, is_number, number_move};
+use super::figures::{NumberContext, NumberMove, TokenRange, is_number, number_move};
 use crate::longest_rise::longest_rise;
 use everfeed_adapters::{
     Digest, Entry, Key,
@@ -323,11 +323,11 @@ fn compared(part: EntryPart, held: &str, given: &str) -> Option<PartDifference> 
 }
 
 /// Place of the numbers of a part; `None` where they are names.
-fn number_place(part: EntryPart) -> Option<NumberPlace> {
+fn number_place(part: EntryPart) -> Option<NumberContext> {
     match part {
-        EntryPart::Title => Some(NumberPlace::Title),
-        EntryPart::Summary | EntryPart::Content => Some(NumberPlace::Text),
-        EntryPart::Other => Some(NumberPlace::Foreign),
+        EntryPart::Title => Some(NumberContext::Title),
+        EntryPart::Summary | EntryPart::Content => Some(NumberContext::Text),
+        EntryPart::Other => Some(NumberContext::Foreign),
         EntryPart::Links | EntryPart::Files | EntryPart::People | EntryPart::Categories => None,
     }
 }

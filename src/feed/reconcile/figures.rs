@@ -20,7 +20,7 @@ pub(super) enum NumberMove {
 
 /// Text in which a number stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NumberPlace {
+pub(super) enum NumberContext {
     /// A title: a number behind its last word is a part of the name ("Part 2").
     Title,
     /// A text with markup.
@@ -52,7 +52,7 @@ const COUNT_DIGITS_MAX: usize = 9;
 pub(super) fn number_move(
     old: &TokenRange<'_>,
     new: &TokenRange<'_>,
-    place: NumberPlace,
+    place: NumberContext,
 ) -> Option<NumberMove> {
     let mut moved = old.inside().iter().chain(new.inside());
     let is_of_number = |token: &&str| is_numeric(token) || is_sign(token);
@@ -60,7 +60,7 @@ pub(super) fn number_move(
         return None;
     }
     let (before, after) = (Number::around(old)?, Number::around(new)?);
-    if place == NumberPlace::Foreign {
+    if place == NumberContext::Foreign {
         let is_figure = !after.is_moment() && (after.has_unit() || after.is_fraction());
         return is_figure.then_some(NumberMove::Figure);
     }
@@ -70,7 +70,7 @@ pub(super) fn number_move(
     if before.is_figure() || after.is_figure() {
         return Some(NumberMove::Figure);
     }
-    if place == NumberPlace::Title && after.ends_a_name() {
+    if place == NumberContext::Title && after.ends_a_name() {
         return Some(NumberMove::Name);
     }
     let (was, is) = (before.value()?, after.value()?);
@@ -313,7 +313,7 @@ mod tests {
             tokens,
             place: before.len()..before.len() + 1,
         };
-        let found = number_move(&of(&old), &of(&new), NumberPlace::Text);
+        let found = number_move(&of(&old), &of(&new), NumberContext::Text);
         assert_eq!(found, expect, "{old:?} {new:?}");
     }
 

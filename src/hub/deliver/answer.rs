@@ -3,7 +3,7 @@
 use super::{Delivered, NotTaken};
 use crate::{
     clock::Clock,
-    hub::{client::CallbackClient, places::Place},
+    hub::{callback_permits::CallbackPermit, client::CallbackClient},
     layers::{FetchError, Request, parse_retry_after},
 };
 use bytes::Bytes;
@@ -31,7 +31,7 @@ fn on_behalf_of(answer: &Response<Bytes>) -> Option<u32> {
 pub(super) async fn to(
     request: Option<Request>,
     client: &CallbackClient,
-    place: &mut Place,
+    place: &mut CallbackPermit,
     clock: &dyn Clock,
 ) -> Delivered {
     match request {

@@ -9,7 +9,7 @@ use crate::{
     catalog::Destination,
     clock::Clock,
     feed::{lineage::GENERATION, page::DEGRADED, stamp::Stamp, view::Deletions},
-    hub::{client::CallbackClient, places::Place, signature},
+    hub::{callback_permits::CallbackPermit, client::CallbackClient, signature},
     layers::Request,
     store::subscriptions::{CallbackTarget, Dialect, Told},
 };
@@ -50,7 +50,11 @@ impl Deliver for CallbackWay {
         Destination::of(&self.target.url)
     }
 
-    fn ask<'a>(&'a self, question: &'a Question, place: &'a mut Place) -> BoxFuture<'a, Verdict> {
+    fn ask<'a>(
+        &'a self,
+        question: &'a Question,
+        place: &'a mut CallbackPermit,
+    ) -> BoxFuture<'a, Verdict> {
         async move {
             let challenge = question::challenge();
             let Some(request) = self.question(question, &challenge) else {
@@ -84,7 +88,11 @@ impl Deliver for CallbackWay {
         ])
     }
 
-    fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
+    fn deliver<'a>(
+        &'a self,
+        delivery: Delivery,
+        place: &'a mut CallbackPermit,
+    ) -> BoxFuture<'a, Delivered> {
         async move {
             let request = self.request(&delivery);
             answer::to(request, &self.client, place, &*self.clock).await

@@ -9,7 +9,7 @@ use crate::{
     catalog::Destination,
     clock::Clock,
     edge::xml_rpc::{call, is_done},
-    hub::{client::CallbackClient, places::Place},
+    hub::{callback_permits::CallbackPermit, client::CallbackClient},
     layers::{FetchError, Request},
     store::subscriptions::CloudTarget,
 };
@@ -42,7 +42,7 @@ impl Deliver for CloudWay {
 
     /// One that named its domain is to echo the challenge; one at the address from which the request
     /// came is tried, and any 2xx will do.
-    fn ask<'a>(&'a self, _: &'a Question, place: &'a mut Place) -> BoxFuture<'a, Verdict> {
+    fn ask<'a>(&'a self, _: &'a Question, place: &'a mut CallbackPermit) -> BoxFuture<'a, Verdict> {
         async move {
             let challenge = self.target.is_challenged.then(question::challenge);
             let request = match &challenge {
@@ -61,7 +61,11 @@ impl Deliver for CloudWay {
         .boxed()
     }
 
-    fn deliver<'a>(&'a self, _: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
+    fn deliver<'a>(
+        &'a self,
+        _: Delivery,
+        place: &'a mut CallbackPermit,
+    ) -> BoxFuture<'a, Delivered> {
         async move {
             let Some(request) = self.notification() else {
                 return Delivered::Unsendable;

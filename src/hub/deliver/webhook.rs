@@ -9,7 +9,7 @@ use crate::{
     catalog::Destination,
     clock::Clock,
     feed::{cursor::Toc, stamp::Stamp},
-    hub::{client::CallbackClient, places::Place},
+    hub::{callback_permits::CallbackPermit, client::CallbackClient},
     layers::{Request, Trusted},
     standard_webhooks,
     store::subscriptions::WebhookTarget,
@@ -34,11 +34,15 @@ impl Deliver for WebhookWay {
     }
 
     /// The operator wants it, so nobody is asked.
-    fn ask<'a>(&'a self, _: &'a Question, _: &'a mut Place) -> BoxFuture<'a, Verdict> {
+    fn ask<'a>(&'a self, _: &'a Question, _: &'a mut CallbackPermit) -> BoxFuture<'a, Verdict> {
         async { Verdict::unaskable() }.boxed()
     }
 
-    fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
+    fn deliver<'a>(
+        &'a self,
+        delivery: Delivery,
+        place: &'a mut CallbackPermit,
+    ) -> BoxFuture<'a, Delivered> {
         async move {
             let request = self.request(&delivery);
             answer::to(request, &self.client, place, &*self.clock).await

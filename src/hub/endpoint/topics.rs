@@ -107,12 +107,12 @@ struct NamedView {
     order: Order,
     filter: Filter,
     representation: Representation,
-    place: TopicPlace,
+    place: TopicLocation,
 }
 
 impl NamedView {
     /// The whole feed, in the usual order.
-    fn whole(feed: &RegisteredFeed, representation: Representation, place: TopicPlace) -> Self {
+    fn whole(feed: &RegisteredFeed, representation: Representation, place: TopicLocation) -> Self {
         Self {
             feed: feed.no,
             name: feed.settings.name.clone(),
@@ -134,7 +134,7 @@ impl NamedView {
 }
 
 /// The place at which a topic stands.
-enum TopicPlace {
+enum TopicLocation {
     /// An old address, in its canonical spelling.
     Legacy(String),
     /// The URL of a resource, wherever it is.
@@ -201,11 +201,11 @@ impl Hub {
     /// A named view in a form: at its own address where that is the form there, else at the address
     /// of ours that has it (HUB-18).
     fn in_form(&self, named: NamedView, wished: Option<Representation>) -> Subject {
-        let is_resource = matches!(named.place, TopicPlace::Resource(_)) && wished.is_none();
+        let is_resource = matches!(named.place, TopicLocation::Resource(_)) && wished.is_none();
         let form = wished.unwrap_or(named.representation);
         let topic = match &named.place {
-            TopicPlace::Legacy(url) if form == named.representation => url.clone(),
-            TopicPlace::Resource(url) if is_resource => url.clone(),
+            TopicLocation::Legacy(url) if form == named.representation => url.clone(),
+            TopicLocation::Resource(url) if is_resource => url.clone(),
             _ => self.own_url(&named, form),
         };
         let others = Representation::all().filter(|other| *other != form);
@@ -235,10 +235,10 @@ impl Hub {
         let (name, order, filter) = (&named.name, named.order_in(form), &named.filter);
         let site = self.shared.readers.site();
         match &named.place {
-            TopicPlace::Own(Some(token)) => site
+            TopicLocation::Own(Some(token)) => site
                 .below_secret(token)
                 .topic_url(name, form, order, filter),
-            TopicPlace::Legacy(_) | TopicPlace::Resource(_) | TopicPlace::Own(None) => {
+            TopicLocation::Legacy(_) | TopicLocation::Resource(_) | TopicLocation::Own(None) => {
                 site.topic_url(name, form, order, filter)
             }
         }
@@ -288,7 +288,7 @@ impl Hub {
             order,
             filter,
             representation,
-            place: TopicPlace::Own(secret),
+            place: TopicLocation::Own(secret),
         })
     }
 
@@ -307,7 +307,7 @@ impl Hub {
             return Err(refused(principal).into());
         }
         check_scope(sender, &feed.settings.name)?;
-        let place = TopicPlace::Resource(feed.known_url());
+        let place = TopicLocation::Resource(feed.known_url());
         Ok(Some(NamedView::whole(feed, Representation::ATOM, place)))
     }
 
@@ -340,7 +340,7 @@ impl Hub {
     /// The topic of the documents of an old feed.
     async fn old_document(&self, feed: &RegisteredFeed, url: &Url) -> Result<NamedView, HubAnswer> {
         if feed.settings.is_resource() {
-            let place = TopicPlace::Resource(url.to_string());
+            let place = TopicLocation::Resource(url.to_string());
             return Ok(NamedView::whole(feed, Representation::ATOM, place));
         }
         let Some(document) = self.shared.store.document(feed.no).await? else {
@@ -351,7 +351,7 @@ impl Hub {
         let representation = pushed(document.syntax).ok_or(RefusedForm::UnknownTopic(
             "documents of its format (CDF, or no feed) are not pushed; add `order=modified` to it, or take the feed as /feeds lists it",
         ))?;
-        let place = TopicPlace::Legacy(url.to_string());
+        let place = TopicLocation::Legacy(url.to_string());
         Ok(NamedView::whole(feed, representation, place))
     }
 
@@ -414,7 +414,7 @@ fn old_view(feed: &RegisteredFeed, url: &Url, ours: &str) -> Result<NamedView, R
         ..Query::default()
     };
     let glue = if url.query().is_some() { '&' } else { '?' };
-    let place = TopicPlace::Legacy(format!("{url}{glue}{query}"));
+    let place = TopicLocation::Legacy(format!("{url}{glue}{query}"));
     Ok(NamedView {
         order,
         filter,
@@ -457,7 +457,7 @@ fn check_order(order: Order) -> Result<(), RefusedForm> {
 /// where there is one.
 fn named_form(format: &str, named: &NamedView) -> Result<Representation, RefusedForm> {
     let is_own_classic =
-        named.representation.is_classic() && matches!(named.place, TopicPlace::Own(_));
+        named.representation.is_classic() && matches!(named.place, TopicLocation::Own(_));
     let classic = Representation::with_suffix(Audience::Classic, format);
     classic
         .filter(|_| is_own_classic)
@@ -472,7 +472,7 @@ fn named_form(format: &str, named: &NamedView) -> Result<Representation, Refused
 /// for ordinary readers shows none in any form. An old address shows them to whoever takes JSON.
 fn deletions_in(named: &NamedView, form: Option<Representation>) -> Option<Deletions> {
     let is_own_classic =
-        named.representation.is_classic() && matches!(named.place, TopicPlace::Own(_));
+        named.representation.is_classic() && matches!(named.place, TopicLocation::Own(_));
     let tells = form.is_some_and(|form| !form.is_classic());
     (is_own_classic && tells).then_some(Deletions::Omit)
 }
@@ -498,7 +498,7 @@ fn accepted_form(accept: &str, named: &NamedView) -> Option<Representation> {
         .chain(own.aliases().iter().copied())
         .any(|media_type| quality(media_type) > 0);
     // What a resource is shows only when it comes.
-    let is_resource = matches!(named.place, TopicPlace::Resource(_));
+    let is_resource = matches!(named.place, TopicLocation::Resource(_));
     if is_own_named && !is_resource {
         return None;
     }

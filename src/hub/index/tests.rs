@@ -8,7 +8,7 @@ use crate::{
 };
 
 const FEED: FeedNo = FeedNo(1);
-const ROOM: Room = Room {
+const ROOM: SubscriptionLimits = SubscriptionLimits {
     subscriptions_max: 3,
     unverified_max: 2,
     host_max: 100,
@@ -73,7 +73,7 @@ fn a_task_that_ends_late_does_not_forget_its_successor() {
 #[test]
 fn one_client_fills_the_room_of_nobody_and_the_hopeless_give_way() {
     let index = Index::default();
-    let room = Room {
+    let room = SubscriptionLimits {
         subscriptions_max: 1000,
         unverified_max: 64,
         ..ROOM
@@ -111,7 +111,7 @@ fn one_client_fills_the_room_of_nobody_and_the_hopeless_give_way() {
 #[test]
 fn one_host_and_one_client_have_their_limits_and_give_them_back() {
     let index = Index::default();
-    let room = Room {
+    let room = SubscriptionLimits {
         subscriptions_max: 1000,
         unverified_max: 1000,
         host_max: 3,
@@ -168,7 +168,7 @@ fn rest(seen: u64, call_at: u64) -> Rest {
 }
 
 fn new(index: &Index, callback: &str) -> NewTask {
-    let room = Room {
+    let room = SubscriptionLimits {
         unverified_max: 1000,
         subscriptions_max: 1000,
         ..ROOM
@@ -280,7 +280,7 @@ fn the_hopeless_give_way_at_rest_too() {
     let entry = one.entry;
     index.note(entry, Standing::Unanswered);
     rested(&index, one, rest(1, 30), 1).unwrap();
-    let room = Room {
+    let room = SubscriptionLimits {
         unverified_max: 1,
         ..ROOM
     };

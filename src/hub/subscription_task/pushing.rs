@@ -14,12 +14,12 @@ use crate::{
         index::RestKind,
         legacy_topic,
         next_step::{Offer, PushStage},
-        push::{self, Advance, Push, PushOutcome, PushPlace, RESOURCE},
+        push::{self, Advance, Push, PushOutcome, PushPosition, RESOURCE},
         remembered::Remembered,
         retry_schedule,
     },
     readers::{PushMax, ReadRequest},
-    render::{PositionPlace, Representation},
+    render::{PositionLocation, Representation},
     secret::logged_url,
     store::{
         Subscription,
@@ -252,7 +252,7 @@ impl SubscriptionTask {
         let read = self.place.shared.still_read(&self.row.sub);
         self.pushing.read = read;
         let channel_t = self.known_channel();
-        let (sub, place) = (&self.row.sub, PushPlace::of(&self.row.progress));
+        let (sub, place) = (&self.row.sub, PushPosition::of(&self.row.progress));
         let Some((form, feed)) = representation(sub).zip(read) else {
             // Stored by a version that had the form; the subscription ends with its lease.
             self.pushing.nothing = Some(Nothing {
@@ -267,7 +267,7 @@ impl SubscriptionTask {
         };
         let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
         let (max, target) = (self.pushing.max, &sub.target);
-        let after = |place: PushPlace| place.reading(view, form, max, own_url, target);
+        let after = |place: PushPosition| place.reading(view, form, max, own_url, target);
         let awaited = Awaited {
             after: place.map(after),
             seen: self.pushing.seen.take(),
@@ -334,7 +334,7 @@ impl SubscriptionTask {
         let push = Push {
             view: sub.view.clone(),
             representation,
-            stored: PushPlace::of(&self.row.progress),
+            stored: PushPosition::of(&self.row.progress),
             max: self.pushing.max,
             own_url: legacy_topic(&shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
@@ -491,7 +491,7 @@ fn representation(sub: &Subscription) -> Option<Representation> {
 
 /// True where a change of the channel alone is told: the form of the topic shows it.
 fn is_channel_told(sub: &Subscription, form: Representation) -> bool {
-    sub.representation != RESOURCE && form.position_place() == PositionPlace::Body
+    sub.representation != RESOURCE && form.position_place() == PositionLocation::Body
 }
 
 /// News for which a subscription looks.

@@ -1,7 +1,7 @@
 //! The row of a subscription, here and in the store: how it is made, changed and ended, and what is
 //! still to be saved of it.
 
-use super::{NewTerms, OURS_SECS, TaskPlace};
+use super::{NewTerms, OURS_SECS, TaskSlot};
 use crate::{
     feed::stamp::Stamp,
     hub::{Shared, host_of, push::Advance},
@@ -240,7 +240,7 @@ impl SubscriptionRow {
 /// Stores a new subscription. A row that is there already is left of one whose end could not be
 /// stored: nothing of it counts any more.
 pub(super) async fn made(
-    place: &TaskPlace,
+    place: &TaskSlot,
     new: NewTerms,
     pending: Pending,
 ) -> Result<Subscription, StoreError> {

@@ -3,7 +3,7 @@
 use super::rig::{CALLBACK, Call, DAY_SECS, Reply, Rig, TOPIC};
 use crate::{
     feed::order::Order,
-    hub::{Config, OwnPlaces, signature},
+    hub::{Config, ProcessAddresses, signature},
     store::subscriptions::Algo,
 };
 use std::sync::{
@@ -720,7 +720,9 @@ async fn the_readers_behind_a_subscriber_that_is_named_are_counted_as_its_last_a
     rig.add(100).await;
     assert_eq!(readers(&rig).await, 3, "a failure says nothing");
     // What is stored of one that is not named any more does not count from the start on.
-    let rig = rig.beside(Config::default(), OwnPlaces::default()).await;
+    let rig = rig
+        .beside(Config::default(), ProcessAddresses::default())
+        .await;
     rig.wait(1).await;
     assert_eq!(readers(&rig).await, 1);
     rig.net

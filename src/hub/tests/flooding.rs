@@ -3,7 +3,7 @@
 use super::rig::{CALLBACK, Call, Reply, Rig, TOPIC};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
-    hub::{Config, OwnPlaces},
+    hub::{Config, ProcessAddresses},
     layers::{
         FetchError,
         error::{NameFault, Refused},
@@ -301,9 +301,9 @@ async fn a_name_that_leads_to_the_operators_listener_is_not_asked() {
     let resolved = Rig::new().await;
     let callback = "http://inside.example:8079/";
     let address = resolved.address_of("inside.example").await;
-    let own = OwnPlaces {
+    let own = ProcessAddresses {
         closed: vec![(address, 8079).into()],
-        ..OwnPlaces::default()
+        ..ProcessAddresses::default()
     };
     let rig = resolved
         .beside(

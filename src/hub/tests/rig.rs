@@ -4,7 +4,7 @@
 use crate::{
     auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
     catalog::{
-        Catalog, CatalogSnapshot, FeedSettings, LegacyPlace, ReadGate, RegisteredFeed, ShowRule,
+        Catalog, CatalogSnapshot, FeedSettings, LegacyAddress, ReadGate, RegisteredFeed, ShowRule,
         testing::parted,
     },
     clock::{Clock, Paused},
@@ -16,7 +16,7 @@ use crate::{
         record::FeedNo,
     },
     hub::{
-        CallbackParts, Callbacks, Config, Hub, OwnPlaces, Parts, SubscriptionCounts,
+        CallbackParts, Callbacks, Config, Hub, Parts, ProcessAddresses, SubscriptionCounts,
         WebhookSettings,
     },
     ingest::DocumentFormat,
@@ -321,7 +321,7 @@ type WorkParts = (
     Arc<dyn Clock>,
     Config,
     ReadGate,
-    OwnPlaces,
+    ProcessAddresses,
     Vec<WebhookSettings>,
 );
 
@@ -378,7 +378,7 @@ pub(super) struct Rig {
     pub(super) clock: Arc<dyn Clock>,
     config: Config,
     gate: ReadGate,
-    own: OwnPlaces,
+    own: ProcessAddresses,
     /// Webhooks of the configuration.
     pub(super) webhooks: Vec<WebhookSettings>,
 }
@@ -429,14 +429,14 @@ impl Rig {
             notify,
             net,
             record.no,
-            (clock, config, gate, OwnPlaces::default(), Vec::new()),
+            (clock, config, gate, ProcessAddresses::default(), Vec::new()),
         )
         .await
     }
 
     /// Another process on the same store, with another configuration, which answers itself at these
     /// places.
-    pub(super) async fn beside(self, config: Config, own: OwnPlaces) -> Self {
+    pub(super) async fn beside(self, config: Config, own: ProcessAddresses) -> Self {
         Self {
             config,
             own,
@@ -533,7 +533,7 @@ impl Rig {
         let url = Url::parse(address).unwrap();
         let settings = Arc::make_mut(&mut blog.settings);
         settings.aliases = vec![url.clone()];
-        settings.legacy = Some(LegacyPlace::at(url).into());
+        settings.legacy = Some(LegacyAddress::at(url).into());
         self.gate
             .catalog
             .publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));

@@ -3,7 +3,7 @@
 use super::rig::{Call, Reply, Rig};
 use crate::{
     feed::cursor::Toc,
-    hub::{Config, OwnPlaces, WantedSubscribers, WebhookSettings},
+    hub::{Config, ProcessAddresses, WantedSubscribers, WebhookSettings},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -157,10 +157,10 @@ async fn a_filter_passes_what_it_hides_and_410_ends_a_webhook() {
 #[tokio::test(start_paused = true)]
 async fn a_webhook_that_leads_back_to_us_is_not_sent_and_the_operator_is_told() {
     let rig = rig(vec![webhook("")]).await;
-    let own = OwnPlaces {
+    let own = ProcessAddresses {
         site_hosts: vec!["hook.example".to_owned()],
         answers: std::sync::Arc::new(|_| true),
-        ..OwnPlaces::default()
+        ..ProcessAddresses::default()
     };
     let rig = rig.beside(crate::hub::Config::default(), own).await;
     rig.add(2).await;
@@ -171,7 +171,7 @@ async fn a_webhook_that_leads_back_to_us_is_not_sent_and_the_operator_is_told() 
     assert_eq!((&*listed.dialect, &*listed.state), ("webhook", "failing"));
     // Once it leads elsewhere, it gets what it missed.
     let rig = rig
-        .beside(crate::hub::Config::default(), OwnPlaces::default())
+        .beside(crate::hub::Config::default(), ProcessAddresses::default())
         .await;
     rig.wait(3600).await;
     assert_eq!(kinds(&rig.net.taken()), ["post.created"]);

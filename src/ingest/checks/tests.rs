@@ -8,7 +8,7 @@ use crate::{
         order::Order,
         page::PageQuery,
     },
-    ingest::testing::{House, Scripted, ok, status},
+    ingest::testing::{PollerRig, Scripted, ok, status},
 };
 use everfeed_adapters::Key;
 use http::Response;
@@ -32,8 +32,11 @@ fn posts(base: &str, letters: &str) -> String {
 
 /// A blog from which `w` vanishes, and whose page of it answers like this. Documents confirm
 /// nothing before the audit a day later.
-fn blog(base: &'static str, page: impl Fn() -> Scripted + Clone + Send + Sync + 'static) -> House {
-    House::new(move |n, request| {
+fn blog(
+    base: &'static str,
+    page: impl Fn() -> Scripted + Clone + Send + Sync + 'static,
+) -> PollerRig {
+    PollerRig::new(move |n, request| {
         match request.uri().path() {
             "/rss" => {}
             "/w" => return ready(page()),
@@ -57,7 +60,7 @@ fn blog(base: &'static str, page: impl Fn() -> Scripted + Clone + Send + Sync + 
 
 /// Polls hourly for so long, and asks for whatever page is due in between. Tells the reason of each
 /// tombstone.
-async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
+async fn watch(house: &PollerRig, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
     let mut state = PollState::unpolled(URL);
     for _ in 0..hours {
         state = house.poll(feed, &state).await.state;
@@ -77,7 +80,7 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
 }
 
 /// Asks for every page that is due.
-async fn ask(house: &House, feed: &FeedSpec, state: &PollState) {
+async fn ask(house: &PollerRig, feed: &FeedSpec, state: &PollState) {
     while house
         .check(feed, state)
         .await
@@ -87,7 +90,7 @@ async fn ask(house: &House, feed: &FeedSpec, state: &PollState) {
 }
 
 /// The requests for the page of `w`: the hour, and the URL. Other pages are controls.
-fn asked(house: &House) -> Vec<(u64, String)> {
+fn asked(house: &PollerRig) -> Vec<(u64, String)> {
     let seen = house.seen.lock().unwrap();
     let pages = seen.iter().filter(|seen| seen.url.ends_with("/w"));
     pages
@@ -95,7 +98,7 @@ fn asked(house: &House) -> Vec<(u64, String)> {
         .collect()
 }
 
-async fn memory(house: &House, feed: &FeedSpec) -> AbsenceState {
+async fn memory(house: &PollerRig, feed: &FeedSpec) -> AbsenceState {
     house
         .store
         .known(feed.no, Vec::new())
@@ -383,8 +386,8 @@ async fn what_was_not_read_of_a_long_page_may_show_the_post() {
 }
 
 /// A blog all of whose pages answer like this, by the name of the post.
-fn blog_of_pages(page: impl Fn(&str) -> Scripted + Clone + Send + Sync + 'static) -> House {
-    House::new(move |n, request| {
+fn blog_of_pages(page: impl Fn(&str) -> Scripted + Clone + Send + Sync + 'static) -> PollerRig {
+    PollerRig::new(move |n, request| {
         let path = request.uri().path();
         if path != "/rss" {
             return ready(page(&path[1..]));
@@ -552,7 +555,7 @@ async fn four_of_fifteen(
     hours: u32,
     page: impl Fn(&str) -> Scripted + Clone + Send + Sync + 'static,
 ) -> (Vec<Reason>, AbsenceState) {
-    let house = House::new(move |n, request| {
+    let house = PollerRig::new(move |n, request| {
         let path = request.uri().path();
         ready(match (path, n) {
             ("/rss", 0) => ok(String::leak(posts(BLOG, "zyxwvutsrqponml"))),

@@ -33,7 +33,7 @@ pub(super) struct PollJob {
 }
 
 /// One poll that a reader at an old address waits for.
-pub(super) struct LookJob(pub(super) PollJob);
+pub(super) struct ReaderPollJob(pub(super) PollJob);
 
 /// One step of an archive walk; without a walk, the beginning of one more.
 pub(super) struct WalkJob {
@@ -124,7 +124,7 @@ async fn take_in_pushed(
     (state, counts, check_at)
 }
 
-impl LaneJob for LookJob {
+impl LaneJob for ReaderPollJob {
     const KIND: &'static str = "look for a reader";
     const IN_FLIGHT_MAX: usize = 16;
     type Result = <PollJob as LaneJob>::Result;

@@ -1,7 +1,7 @@
 //! The lanes of the poller, one a kind of job, and what is done with all of them at once; not what
 //! one lane does, nor a job.
 
-use super::jobs::{CheckJob, LookJob, PollJob, RecallJob, WalkJob};
+use super::jobs::{CheckJob, PollJob, ReaderPollJob, RecallJob, WalkJob};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     ingest::{
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Lanes {
     pub(super) polls: Lane<PollJob>,
-    pub(super) looks: Lane<LookJob>,
+    pub(super) looks: Lane<ReaderPollJob>,
     pub(super) walks: Lane<WalkJob>,
     pub(super) checks: Lane<CheckJob>,
     pub(super) recalls: Lane<RecallJob>,
@@ -23,7 +23,7 @@ pub(super) struct Lanes {
 /// A task that has ended, by lane.
 pub(super) enum LaneEvent {
     Polled(Joined<<PollJob as LaneJob>::Result>),
-    Looked(Joined<<LookJob as LaneJob>::Result>),
+    Looked(Joined<<ReaderPollJob as LaneJob>::Result>),
     Stepped(Joined<<WalkJob as LaneJob>::Result>),
     Checked(Joined<<CheckJob as LaneJob>::Result>),
     Recalled(Joined<<RecallJob as LaneJob>::Result>),

@@ -9,7 +9,7 @@ use crate::{
     },
     ingest::{
         polls::{ChangeCounts, PollEnd},
-        testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
+        testing::{ONE, PollerRig, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
     },
     notify::{DelayCause, HintFate},
     store::{POLLS_LATE_SECS, memory::Memory},
@@ -30,7 +30,7 @@ mod moved;
 
 mod checks;
 
-mod looks;
+mod reader_polls;
 
 mod pushed;
 mod rewalks;
@@ -45,7 +45,7 @@ async fn pass(secs: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_is_polled_when_it_is_due_and_no_earlier() {
-    let house = House::new(|_, _| ready(ok(ONE)));
+    let house = PollerRig::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(4 * HOUR - 1).await;
@@ -69,7 +69,7 @@ async fn a_feed_is_polled_when_it_is_due_and_no_earlier() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_when_polling_begins_is_read_again() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(ok(ONE)), &trouble);
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     trouble.failing_walks.store(2, Ordering::Relaxed);
     let running = house.start([&feed]).await;
@@ -86,7 +86,7 @@ async fn a_store_that_is_away_when_polling_begins_is_read_again() {
 #[tokio::test(start_paused = true)]
 async fn a_restart_does_not_poll_what_is_not_due() {
     // FRB 015, 037.
-    let house = House::new(|_, _| ready(ok(ONE)));
+    let house = PollerRig::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     for _ in 0..3 {
         let running = house.start([&feed]).await;
@@ -102,7 +102,7 @@ async fn a_restart_does_not_poll_what_is_not_due() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
-    let house = House::new(|_, _| ready(ok(ONE)));
+    let house = PollerRig::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(100).await;
@@ -119,7 +119,7 @@ async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_that_is_asked_for_is_answered_with_what_came_of_it() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         ready(match n {
             0 => ok(ONE),
             1 => ok(TWO),
@@ -166,7 +166,7 @@ async fn a_poll_that_is_asked_for_is_answered_with_what_came_of_it() {
 #[tokio::test(start_paused = true)]
 async fn only_an_urgent_poll_overrides_what_the_publisher_asked_for() {
     for (refusal, gone) in [(503, false), (410, true)] {
-        let house = House::new(move |n, _| {
+        let house = PollerRig::new(move |n, _| {
             ready(match (n, refusal) {
                 (0, 410) => status(410, &[]),
                 (0, _) => status(503, &[("retry-after", "7200")]),
@@ -223,7 +223,7 @@ async fn only_an_urgent_poll_overrides_what_the_publisher_asked_for() {
 }
 
 /// Requests so far: when, and whether they carried a validator.
-fn conditions(house: &House) -> Vec<(u64, bool)> {
+fn conditions(house: &PollerRig) -> Vec<(u64, bool)> {
     let seen = house.seen.lock().unwrap();
     seen.iter()
         .map(|seen| (seen.at_secs, seen.headers.contains_key("if-none-match")))
@@ -264,7 +264,7 @@ async fn a_ping_that_is_answered_by_304_is_followed_by_one_request_without_valid
             vec![(0, false), (600, true), (630, true), (7 * HOUR, false)],
         ),
     ] {
-        let house = House::new(stubborn);
+        let house = PollerRig::new(stubborn);
         let mut feed = house.feed("blog", url, 9 * HOUR, DAY).await;
         feed.deletions.audit_secs = audit_secs;
         feed.deletions.permalink_checks = false;
@@ -289,7 +289,7 @@ async fn the_first_ping_after_a_poll_is_repeated_at_once_at_an_origin_beside_us_
         ),
         (URL, vec![(0, false), (10, true)]),
     ] {
-        let house = House::new(stubborn);
+        let house = PollerRig::new(stubborn);
         let mut feed = house.feed("blog", url, 9 * HOUR, DAY).await;
         feed.deletions.permalink_checks = false;
         let running = house.start([&feed]).await;
@@ -303,7 +303,7 @@ async fn the_first_ping_after_a_poll_is_repeated_at_once_at_an_origin_beside_us_
 
 #[tokio::test(start_paused = true)]
 async fn a_repeat_that_fails_is_one_too_at_an_origin_elsewhere() {
-    let house = House::new(|n, request| {
+    let house = PollerRig::new(|n, request| {
         let fails = n > 0 && !request.headers().contains_key("if-none-match");
         if fails {
             ready(status(500, &[]))
@@ -332,7 +332,7 @@ async fn a_repeat_that_fails_is_one_too_at_an_origin_elsewhere() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_and_the_ping_that_waits_for_its_end_outlive_a_restart() {
-    let house = House::new(|_, request| {
+    let house = PollerRig::new(|_, request| {
         ready(if request.uri().path() == "/busy" {
             status(429, &[("retry-after", "7200")])
         } else {
@@ -376,7 +376,7 @@ async fn a_pause_and_the_ping_that_waits_for_its_end_outlive_a_restart() {
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_that_is_forced_sends_no_validators_also_behind_one_that_is_under_way() {
-    let house = House::new(|n, request| {
+    let house = PollerRig::new(|n, request| {
         let answer = stubborn(n, request);
         async move {
             pass(if n == 2 { 5 } else { 0 }).await;
@@ -403,7 +403,7 @@ async fn a_poll_that_is_forced_sends_no_validators_also_behind_one_that_is_under
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_of_one_authority_and_is_told_with_its_beginning_and_the_ping_that_waits_for_it()
 {
-    let house = House::new(|_, request| {
+    let house = PollerRig::new(|_, request| {
         let is_paused = request.uri().port_u16() == Some(8081);
         ready(if is_paused {
             status(503, &[("retry-after", "7200")])
@@ -451,7 +451,7 @@ async fn a_pause_is_of_one_authority_and_is_told_with_its_beginning_and_the_ping
 
 #[tokio::test(start_paused = true)]
 async fn a_hint_ends_a_back_off() {
-    let house = House::new(|n, _| ready(if n < 3 { status(500, &[]) } else { ok(ONE) }));
+    let house = PollerRig::new(|n, _| ready(if n < 3 { status(500, &[]) } else { ok(ONE) }));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     let troubles = running.poller.troubles();
@@ -477,7 +477,7 @@ async fn a_hint_ends_a_back_off() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hint_for_a_feed_that_is_being_polled_polls_it_again_afterwards() {
-    let house = House::new(|n, _| async move {
+    let house = PollerRig::new(|n, _| async move {
         pass(3).await;
         ok(if n == 0 { ONE } else { TWO })
     });
@@ -497,7 +497,7 @@ async fn a_hint_for_a_feed_that_is_being_polled_polls_it_again_afterwards() {
 // 60 anonymous hints in half a minute made 7 requests for an hourly feed, and so on without end.
 #[tokio::test(start_paused = true)]
 async fn hints_that_bring_nothing_new_come_to_an_end() {
-    let house = House::new(|_, _| ready(ok(ONE)));
+    let house = PollerRig::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(100).await;
@@ -523,7 +523,7 @@ async fn hints_that_bring_nothing_new_come_to_an_end() {
 // A fourth deploy in an hour was ignored, and its post came with the next poll of its own.
 #[tokio::test(start_paused = true)]
 async fn a_hint_beyond_the_budget_waits_also_during_a_restart() {
-    let house = House::new(|n, _| ready(ok(if n <= 9 { ONE } else { TWO })));
+    let house = PollerRig::new(|n, _| ready(ok(if n <= 9 { ONE } else { TWO })));
     let feed = house.feed("blog", URL, 6 * HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(100).await;
@@ -565,7 +565,7 @@ async fn hints_that_are_right_go_on() {
             )
         })
         .collect();
-    let house = House::new(move |n, _| ready(ok(bodies[n])));
+    let house = PollerRig::new(move |n, _| ready(ok(bodies[n])));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     for _ in 0..20 {
@@ -580,7 +580,7 @@ async fn hints_that_are_right_go_on() {
 #[tokio::test(start_paused = true)]
 async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_restart() {
     // POLLING 0.6, FRB 020, 034.
-    let house = House::new(|_, request| {
+    let house = PollerRig::new(|_, request| {
         let busy = request.uri().host() == Some("busy.example");
         ready(if busy {
             status(503, &[("retry-after", "7200")])
@@ -593,7 +593,7 @@ async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_res
         house.feed("b", "http://busy.example/b", 1, 60).await,
         house.feed("c", "http://idle.example/c", HOUR, DAY).await,
     ];
-    let asked = |house: &House| {
+    let asked = |house: &PollerRig| {
         let seen = house.seen.lock().unwrap();
         seen.iter()
             .filter(|seen| seen.url.contains("busy"))
@@ -627,7 +627,7 @@ async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_res
 #[tokio::test(start_paused = true)]
 async fn validators_go_back_word_for_word_and_the_publisher_learns_who_asks() {
     // FRB 001-004, 012, 013, 080-083, PUSH P-43.
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         ready(if n == 0 {
             ok_with(ONE, &[("etag", "W/odd"), ("last-modified", "yesterday")])
         } else {
@@ -682,7 +682,7 @@ async fn validators_go_back_word_for_word_and_the_publisher_learns_who_asks() {
 #[tokio::test(start_paused = true)]
 async fn an_equal_body_brings_its_new_validators() {
     // FRB: w/2024/08/17/hash.
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         ready(ok_with(
             ONE,
             if n == 0 {
@@ -715,7 +715,7 @@ async fn an_equal_body_brings_its_new_validators() {
 #[tokio::test(start_paused = true)]
 async fn one_host_holds_up_no_other_and_gets_few_polls_at_a_time() {
     // FRB 034.
-    let house = House::new(|_, request| {
+    let house = PollerRig::new(|_, request| {
         let slow = request.uri().host() == Some("slow.example");
         async move {
             pass(if slow { 10 } else { 0 }).await;
@@ -742,7 +742,7 @@ async fn one_host_holds_up_no_other_and_gets_few_polls_at_a_time() {
     );
     let running = house.start(&feeds).await;
     pass(5).await;
-    let slow = |house: &House| {
+    let slow = |house: &PollerRig| {
         house
             .seen
             .lock()
@@ -759,7 +759,7 @@ async fn one_host_holds_up_no_other_and_gets_few_polls_at_a_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_a_publisher() {
-    let house = House::new(|_, _| async {
+    let house = PollerRig::new(|_, _| async {
         pass(15).await;
         ok(ONE)
     });
@@ -782,7 +782,7 @@ async fn a_stop_does_not_wait_for_a_publisher() {
 
 #[tokio::test(start_paused = true)]
 async fn who_waits_is_woken_when_something_has_changed() {
-    let house = House::new(|n, _| ready(ok(if n == 0 { ONE } else { TWO })));
+    let house = PollerRig::new(|n, _| ready(ok(if n == 0 { ONE } else { TWO })));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     let mut waiter = house
@@ -801,7 +801,7 @@ async fn who_waits_is_woken_when_something_has_changed() {
 
 #[tokio::test(start_paused = true)]
 async fn another_url_in_the_configuration_is_polled_afresh() {
-    let house = House::new(|_, request| {
+    let house = PollerRig::new(|_, request| {
         let known = request.headers().contains_key("if-none-match");
         ready(if known {
             status(304, &[])
@@ -829,7 +829,7 @@ async fn another_url_in_the_configuration_is_polled_afresh() {
 async fn a_clock_that_is_set_is_noticed_within_a_minute() {
     let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
     let store = Arc::new(Memory::new(clock.clone()));
-    let house = House::with_store(|_, _| ready(ok(ONE)), store, clock.clone());
+    let house = PollerRig::with_store(|_, _| ready(ok(ONE)), store, clock.clone());
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(2 * HOUR).await;
@@ -842,7 +842,7 @@ async fn a_clock_that_is_set_is_noticed_within_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn polls_in_flight_are_limited() {
-    let house = House::new(|_, _| async {
+    let house = PollerRig::new(|_, _| async {
         pass(10).await;
         ok(ONE)
     });
@@ -871,7 +871,7 @@ async fn polls_in_flight_are_limited() {
 #[tokio::test(start_paused = true)]
 async fn poll_states_that_gather_during_a_save_are_saved_together() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(|_, _| ready(status(500, &[])), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(status(500, &[])), &trouble);
     trouble.save_secs.store(1, Ordering::Relaxed);
     let mut feeds = Vec::new();
     for n in 0..50 {
@@ -905,7 +905,7 @@ async fn poll_states_that_gather_during_a_save_are_saved_together() {
 async fn words_of_a_publisher_to_be_left_alone_are_saved_at_once() {
     let check = async |answer: fn() -> Scripted, notes, saves| {
         let trouble = Arc::new(Trouble::default());
-        let house = House::in_trouble(move |_, _| ready(answer()), &trouble);
+        let house = PollerRig::in_trouble(move |_, _| ready(answer()), &trouble);
         let feed = house.feed("blog", URL, HOUR, DAY).await;
         let running = house.start([&feed]).await;
         pass(1).await;
@@ -926,7 +926,7 @@ async fn words_of_a_publisher_to_be_left_alone_are_saved_at_once() {
 async fn polls_that_may_be_noted_late_gather_for_as_long_as_the_store_wants() {
     let trouble = Arc::new(Trouble::default());
     trouble.gather_secs.store(2, Ordering::Relaxed);
-    let house = House::in_trouble(|_, _| ready(status(500, &[])), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(status(500, &[])), &trouble);
     let first = house.feed("one", URL, HOUR, DAY).await;
     let other = house
         .feed("other", "http://other.example/", HOUR, DAY)
@@ -955,7 +955,7 @@ async fn polls_that_may_be_noted_late_gather_for_as_long_as_the_store_wants() {
 async fn nobody_is_asked_while_polls_before_an_unclean_end_may_be_unknown() {
     let trouble = Arc::new(Trouble::default());
     trouble.unclean.store(true, Ordering::Relaxed);
-    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(ok(ONE)), &trouble);
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     house.hint(feed.no);
@@ -969,7 +969,7 @@ async fn nobody_is_asked_while_polls_before_an_unclean_end_may_be_unknown() {
 #[tokio::test(start_paused = true)]
 async fn after_a_fault_of_the_store_the_last_documents_are_read_again() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])), &trouble);
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(1).await;
@@ -992,7 +992,7 @@ async fn after_a_fault_of_the_store_the_last_documents_are_read_again() {
 #[tokio::test(start_paused = true)]
 async fn a_save_that_failed_is_tried_again() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(
+    let house = PollerRig::in_trouble(
         |_, _| ready(status(429, &[("retry-after", "900")])),
         &trouble,
     );
@@ -1043,7 +1043,7 @@ async fn a_clock_that_is_set_back_after_it_ran_ahead_stops_no_polls() {
         ahead_us,
     });
     let store = Arc::new(Memory::new(clock.clone()));
-    let house = House::with_store(
+    let house = PollerRig::with_store(
         |n, _| ready(if n < 2 { ok(ONE) } else { ok(TWO) }),
         store,
         clock.clone(),
@@ -1096,7 +1096,7 @@ async fn a_clock_that_is_set_back_after_it_ran_ahead_stops_no_polls() {
 #[tokio::test(start_paused = true)]
 async fn nobody_is_asked_for_what_could_not_be_stored() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(ok(ONE)), &trouble);
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(1).await;
@@ -1139,7 +1139,7 @@ async fn nobody_is_asked_for_what_could_not_be_stored() {
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_is_full_is_our_fault_and_loses_nothing() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])), &trouble);
     trouble.failing_commits.store(1, Ordering::Relaxed);
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
@@ -1163,7 +1163,7 @@ async fn a_disk_that_is_full_is_our_fault_and_loses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_poll_that_breaks_off_is_our_fault_and_the_feed_is_polled_again() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(ok(ONE)), &trouble);
     trouble.panics.store(1, Ordering::Relaxed);
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
@@ -1192,7 +1192,7 @@ async fn a_poll_that_breaks_off_is_our_fault_and_the_feed_is_polled_again() {
 async fn of_many_feeds_of_one_host_none_starves() {
     // Each answer takes longer than the interval of every feed, so somebody waits for a place all
     // the time.
-    let house = House::new(|_, _| async {
+    let house = PollerRig::new(|_, _| async {
         tokio::time::sleep(Duration::from_millis(900)).await;
         ok(ONE)
     });

@@ -4,7 +4,7 @@
 use super::{
     Poller, WantedFeeds,
     lanes::{LaneEvent, Lanes},
-    looks::WantedLook,
+    reader_polls::WantedPoll,
     requests::{AwaitedPolls, PollAnswer},
     saving::Saving,
 };
@@ -95,7 +95,7 @@ struct Agenda {
     /// Polls that an operator waits for.
     awaited: AwaitedPolls,
     /// Looks that readers wait for. One whose feed is polled anyway ends with that poll.
-    looks: HashMap<FeedNo, WantedLook>,
+    looks: HashMap<FeedNo, WantedPoll>,
     /// Time of the last look for free places.
     looked_at: Stamp,
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     feed::{order::Order, view::View},
     ingest::{
-        testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
+        testing::{ONE, PollerRig, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
         transact::TRIES_MAX,
     },
     store::{
@@ -37,7 +37,7 @@ const URL: &str = "http://blog.example/rss";
 const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
 
 /// Polls once per answer and returns what was remembered each time.
-async fn polls(house: &House, feed: &FeedSpec, times: usize) -> Vec<PollState> {
+async fn polls(house: &PollerRig, feed: &FeedSpec, times: usize) -> Vec<PollState> {
     let mut state = PollState::unpolled(URL);
     let mut states = Vec::new();
     for _ in 0..times {
@@ -48,8 +48,8 @@ async fn polls(house: &House, feed: &FeedSpec, times: usize) -> Vec<PollState> {
 }
 
 /// A publisher that gives these answers in turn.
-fn in_turn(answers: &'static [fn() -> Scripted]) -> House {
-    House::new(|n, _| ready(answers[n]()))
+fn in_turn(answers: &'static [fn() -> Scripted]) -> PollerRig {
+    PollerRig::new(|n, _| ready(answers[n]()))
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,7 +152,7 @@ async fn a_part_of_a_document_adds_but_does_not_replace_the_window() {
 async fn a_feed_that_moved_on_meanwhile_is_decided_on_again() {
     for (conflicts, expect) in [(2, 1), (TRIES_MAX, 0)] {
         let trouble = Arc::new(Trouble::default());
-        let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+        let house = PollerRig::in_trouble(|_, _| ready(ok(ONE)), &trouble);
         trouble.conflicts.store(conflicts, Ordering::Relaxed);
         let feed = house.feed("blog", URL, 1, 5).await;
         let states = polls(&house, &feed, 1).await;
@@ -357,7 +357,7 @@ async fn changes(
     platform: &str,
     documents: &'static [(bool, u32, &'static str)],
 ) -> (u64, Vec<PollState>) {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         let (says, comments, text) = documents[n];
         ready(ok(journal(says, comments, text)))
     });
@@ -420,7 +420,7 @@ async fn a_document_that_no_longer_names_its_software_is_scrubbed_as_before() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_is_no_failed_poll() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    let house = PollerRig::in_trouble(|_, _| ready(ok(ONE)), &trouble);
     trouble.away_commits.store(1, Ordering::Relaxed);
     let feed = house.feed("blog", URL, 3600, 86_400).await;
     let states = polls(&house, &feed, 2).await;

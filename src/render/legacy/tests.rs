@@ -241,7 +241,7 @@ proptest! {
 
 #[test]
 fn a_cloud_stands_in_rss_alone_and_there_is_never_a_second() {
-    let place = CloudPlace {
+    let place = CloudEndpoint {
         domain: "b.example".to_owned(),
         port: 8080,
         path: "/a&b/pleaseNotify".to_owned(),

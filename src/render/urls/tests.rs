@@ -4,7 +4,7 @@
 use super::{Endpoint, Query, Site, Topic};
 use crate::{
     feed::{filter::Filter, order::Order, stamp::Stamp},
-    render::{archived::ArchivePlace, document::Audience, representation::Representation},
+    render::{archived::ArchiveAddress, document::Audience, representation::Representation},
 };
 use proptest::{option, prelude::*, sample::select};
 use url::Url;
@@ -45,7 +45,7 @@ fn any_archive() -> impl Strategy<Value = Endpoint> {
             Endpoint::Archive(
                 name,
                 form,
-                ArchivePlace {
+                ArchiveAddress {
                     last,
                     created,
                     changed,

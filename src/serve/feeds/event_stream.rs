@@ -4,7 +4,7 @@
 use super::{
     admission::{AdmittedRequest, Caller},
     context::ServeContext,
-    long_poll::WaiterPlace,
+    long_poll::WaiterPermit,
 };
 use crate::{
     edge::{
@@ -180,11 +180,11 @@ struct EventBody {
     beat: Interval,
     /// A position to which the reader has come without an event, and which it was not told.
     passed: Option<String>,
-    _place: WaiterPlace,
+    _place: WaiterPermit,
 }
 
 impl EventBody {
-    fn new(pages: Pages, place: WaiterPlace) -> Self {
+    fn new(pages: Pages, place: WaiterPermit) -> Self {
         let mut beat = interval_at(Instant::now() + BEAT, BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let first = Some(event_stream::retry(spread_retry()).into());

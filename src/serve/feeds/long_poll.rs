@@ -33,7 +33,7 @@ const HELD_LEAST: Duration = Duration::from_secs(30);
 /// Room for requests that are held, and for streams of events.
 #[derive(Clone, Debug)]
 pub struct Waiters {
-    books: Arc<Mutex<WaiterBooks>>,
+    books: Arc<Mutex<WaiterTables>>,
     places_max: usize,
     per_client_max: usize,
     timeout_max: Duration,
@@ -41,7 +41,7 @@ pub struct Waiters {
 
 /// The requests that are held, by client, network and feed.
 #[derive(Debug, Default)]
-struct WaiterBooks {
+struct WaiterTables {
     next_no: u64,
     /// The requests that are held, the oldest first.
     held: BTreeMap<u64, HeldRequest>,
@@ -61,13 +61,13 @@ struct HeldRequest {
 
 /// A place of one request; dropping it gives it back.
 #[derive(Debug)]
-pub(crate) struct WaiterPlace {
-    books: Arc<Mutex<WaiterBooks>>,
+pub(crate) struct WaiterPermit {
+    books: Arc<Mutex<WaiterTables>>,
     no: u64,
     end: CancellationToken,
 }
 
-impl WaiterBooks {
+impl WaiterTables {
     fn enter(&mut self, client: Option<IpAddr>, feed: FeedNo) -> (u64, CancellationToken) {
         let no = self.next_no;
         self.next_no += 1;
@@ -133,7 +133,7 @@ impl WaiterBooks {
     }
 }
 
-impl WaiterPlace {
+impl WaiterPermit {
     /// Completes when it is to give way.
     pub(super) fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
         self.end.clone().cancelled_owned()
@@ -169,7 +169,7 @@ impl Waiters {
         &self,
         client: Option<IpAddr>,
         feed: FeedNo,
-    ) -> Result<WaiterPlace, Refusal> {
+    ) -> Result<WaiterPermit, Refusal> {
         let client = client.map(client_net);
         let client = client.filter(|client| !client.is_loopback());
         let mut books = lock(&self.books);
@@ -187,7 +187,7 @@ impl Waiters {
         if let Some(gone) = gone {
             gone.end.cancel();
         }
-        Ok(WaiterPlace {
+        Ok(WaiterPermit {
             books: self.books.clone(),
             no,
             end,
@@ -211,7 +211,7 @@ impl Waiters {
     }
 }
 
-impl Drop for WaiterPlace {
+impl Drop for WaiterPermit {
     fn drop(&mut self) {
         lock(&self.books).leave(self.no);
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     /// The clients that were told to give way.
-    fn gone(held: &[WaiterPlace]) -> Vec<usize> {
+    fn gone(held: &[WaiterPermit]) -> Vec<usize> {
         let ended = held.iter().enumerate();
         let ended = ended.filter(|(_, place)| place.end.is_cancelled());
         ended.map(|(at, _)| at).collect()

@@ -15,7 +15,7 @@ use crate::{
         record::Head, stamp::Stamp, view::View,
     },
     readers::{ReadRequest, Rendered},
-    render::{self, ArchivePlace, ClassicQuery, PositionPlace, Query, Representation},
+    render::{self, ArchiveAddress, ClassicQuery, PositionLocation, Query, Representation},
     serve::answers::{
         accept,
         refusal::Refusal,
@@ -130,7 +130,7 @@ pub(crate) async fn archive(
     asked: &AdmittedRequest<'_>,
     name: &str,
     representation: Representation,
-    place: ArchivePlace,
+    place: ArchiveAddress,
 ) -> Result<Response, Refusal> {
     let readers = &asked.context.readers;
     let feed = asked.feed(name)?;
@@ -386,7 +386,7 @@ impl<'a> PullAnswer<'a> {
     /// The position of a page whose syntax has no place for it (V-3).
     fn position(&self, headers: &mut HeaderMap, body: &Rendered) {
         let representation = self.reading.representation();
-        let is_told = representation.position_place() == PositionPlace::Body;
+        let is_told = representation.position_place() == PositionLocation::Body;
         if is_told || representation.is_classic() {
             return;
         }

@@ -3,7 +3,7 @@
 //! site.
 
 use super::{
-    fresh_looks::{FreshLooks, fresh_secs},
+    poll_for_reader::{PollForReader, fresh_secs},
     trackers::without_trackers,
 };
 use crate::{
@@ -149,7 +149,7 @@ pub(crate) fn is_at_feed(context: &ServeContext, request: &Parts) -> bool {
 pub(crate) fn mounts(
     context: &Arc<ServeContext>,
     origin: &MountService,
-    looks: &Arc<dyn FreshLooks>,
+    looks: &Arc<dyn PollForReader>,
 ) -> Vec<Mount> {
     let takes = |is_smart: bool| {
         let context = context.clone();
@@ -208,7 +208,7 @@ impl Handler for SmartLegacy {
 struct PlainLegacy {
     context: Arc<ServeContext>,
     origin: MountService,
-    looks: Arc<dyn FreshLooks>,
+    looks: Arc<dyn PollForReader>,
 }
 
 impl Handler for PlainLegacy {

@@ -27,7 +27,7 @@ pub(super) async fn look_ahead(
 
 /// The end of a look at the beginning of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LookEnd {
+pub(crate) enum PreviewEnd {
     /// No more is needed.
     Enough,
     /// The body has ended.
@@ -40,14 +40,14 @@ pub(crate) enum LookEnd {
 pub(super) async fn look_ahead_while(
     mut body: ServeBody,
     mut wait: impl FnMut(&[u8]) -> Option<Instant> + Send,
-) -> (Bytes, LookEnd, ServeBody) {
+) -> (Bytes, PreviewEnd, ServeBody) {
     let mut begin = BytesMut::new();
     let mut behind: Option<Result<Frame<Bytes>, BoxError>> = None;
-    let mut end = LookEnd::Enough;
+    let mut end = PreviewEnd::Enough;
     while let Some(until) = wait(&begin) {
         end = match timeout_at(until, body.frame()).await {
-            Err(_) => LookEnd::Late,
-            Ok(None) => LookEnd::Whole,
+            Err(_) => PreviewEnd::Late,
+            Ok(None) => PreviewEnd::Whole,
             Ok(Some(frame)) => match frame.map(Frame::into_data) {
                 Ok(Ok(data)) => {
                     begin.extend_from_slice(&data);
@@ -55,11 +55,11 @@ pub(super) async fn look_ahead_while(
                 }
                 Ok(Err(other)) => {
                     behind = Some(Ok(other));
-                    LookEnd::Whole
+                    PreviewEnd::Whole
                 }
                 Err(error) => {
                     behind = Some(Err(error));
-                    LookEnd::Whole
+                    PreviewEnd::Whole
                 }
             },
         };

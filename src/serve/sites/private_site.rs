@@ -3,7 +3,7 @@
 //! feeds that are served from here.
 
 use super::{
-    look_ahead::{LookEnd, joined, look_ahead_while},
+    look_ahead::{PreviewEnd, joined, look_ahead_while},
     trackers::without_trackers,
 };
 use crate::{
@@ -192,7 +192,7 @@ impl FeedGuard {
         if is_part && !self.may_be_part {
             return None;
         }
-        let look = Look::at(response.headers(), &media);
+        let look = AnswerCheck::at(response.headers(), &media);
         let (head, body) = response.into_parts();
         let (begin, could_be, rest) = if is_part {
             part_could_be_feed(body).await
@@ -213,7 +213,7 @@ impl FeedGuard {
 }
 
 /// A look at an answer, by what its head says of it.
-struct Look {
+struct AnswerCheck {
     /// Its content coding, if any.
     coding: Option<Vec<u8>>,
     is_code: bool,
@@ -221,7 +221,7 @@ struct Look {
     is_stream: bool,
 }
 
-impl Look {
+impl AnswerCheck {
     fn at(headers: &HeaderMap, media: &str) -> Self {
         let is_script = media.ends_with("javascript") || media.ends_with("ecmascript");
         let is_stream = media == "text/event-stream";
@@ -251,7 +251,7 @@ impl Look {
 
     /// The beginning of a body, true where it is or could be that of a feed, and what follows it.
     async fn could_be_feed(&self, body: ServeBody) -> (Bytes, bool, ServeBody) {
-        let mut so_far = LookSoFar::new(self);
+        let mut so_far = BodyCheck::new(self);
         let wait = |begin: &[u8]| so_far.wait_until(begin);
         let (begin, end, rest) = look_ahead_while(body, wait).await;
         let could_be = self.verdict(&begin, end);
@@ -259,7 +259,7 @@ impl Look {
     }
 
     /// True where the beginning of a body is or could be that of a feed.
-    fn verdict(&self, begin: &[u8], end: LookEnd) -> bool {
+    fn verdict(&self, begin: &[u8], end: PreviewEnd) -> bool {
         let Some(plain) = self.unpacked(begin) else {
             // What cannot be looked at could be one.
             return true;
@@ -267,7 +267,7 @@ impl Look {
         match beginning(&plain, self.is_code) {
             Beginning::Feed => true,
             Beginning::Binary => false,
-            Beginning::Open if end != LookEnd::Whole => !self.is_stream,
+            Beginning::Open if end != PreviewEnd::Whole => !self.is_stream,
             Beginning::Open => is_feed(&plain),
             // Another document, which its root element tells.
             Beginning::Other if plain.trim_ascii_start().starts_with(b"<") => false,
@@ -277,8 +277,8 @@ impl Look {
 }
 
 /// A look at a body while it comes.
-struct LookSoFar<'a> {
-    look: &'a Look,
+struct BodyCheck<'a> {
+    look: &'a AnswerCheck,
     began: Instant,
     /// Bytes of the body at which it is looked at again.
     next_look: usize,
@@ -288,8 +288,8 @@ struct LookSoFar<'a> {
     length: usize,
 }
 
-impl<'a> LookSoFar<'a> {
-    fn new(look: &'a Look) -> Self {
+impl<'a> BodyCheck<'a> {
+    fn new(look: &'a AnswerCheck) -> Self {
         Self {
             look,
             began: Instant::now(),
@@ -336,7 +336,7 @@ async fn part_could_be_feed(body: ServeBody) -> (Bytes, bool, ServeBody) {
     let until = Instant::now() + LOOK_TIME;
     let wait = |part: &[u8]| (part.len() < PART_BYTES).then_some(until);
     let (part, end, rest) = look_ahead_while(body, wait).await;
-    let is_binary = end != LookEnd::Late && is_binary_part(&part);
+    let is_binary = end != PreviewEnd::Late && is_binary_part(&part);
     (part, !is_binary, rest)
 }
 

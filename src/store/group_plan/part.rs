@@ -5,7 +5,7 @@ use super::{GroupHeld, HeldGroup, MemberCommit, PlannedGroup, bare_delete};
 use crate::{
     feed::{
         filter::Filter,
-        group::{GroupRecord, ListedPlace, MemberStage},
+        group::{GroupRecord, MemberStage, PublicationPosition},
         item::{Content, Item, ItemId, KeyHash, Reason},
         part::{PartChoice, PartRecord, WantedPart},
         reconcile::Change,
@@ -198,9 +198,9 @@ impl<'a, H: GroupHeld> PartPlanner<'a, H> {
     /// `None` when there are no more.
     fn take_listed(
         &mut self,
-        after: Option<ListedPlace>,
+        after: Option<PublicationPosition>,
         items_max: usize,
-    ) -> Result<Option<ListedPlace>, StoreError> {
+    ) -> Result<Option<PublicationPosition>, StoreError> {
         let listed = self.held.listed(self.feed.no, after, items_max)?;
         let is_end = listed.len() < items_max;
         let (mut reached, mut bytes) = (after, 0);

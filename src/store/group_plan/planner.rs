@@ -5,8 +5,8 @@ use super::{GroupHeld, HeldGroup, PlannedGroup, bare_delete};
 use crate::{
     feed::{
         group::{
-            GroupMember, GroupPost, GroupRecord, Holder, ListedPlace, MemberSource, MemberStage,
-            post_key, shows_otherwise,
+            GroupMember, GroupPost, GroupRecord, Holder, MemberSource, MemberStage,
+            PublicationPosition, post_key, shows_otherwise,
         },
         item::{Content, Item, ItemId, KeyHash, Reason, uuid_iri},
         reconcile::{Change, Delete, Evidence, Put, PutKind},
@@ -438,9 +438,9 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
         members: &mut [GroupMember],
         items_max: usize,
     ) -> Result<(), StoreError> {
-        let mut waiting: Vec<(ListedPlace, FeedNo, Stamp)> = Vec::new();
+        let mut waiting: Vec<(PublicationPosition, FeedNo, Stamp)> = Vec::new();
         // The last places of those of whom all that is left is waiting.
-        let mut ends: HashMap<FeedNo, Option<ListedPlace>> = HashMap::new();
+        let mut ends: HashMap<FeedNo, Option<PublicationPosition>> = HashMap::new();
         for member in members.iter() {
             let MemberStage::Joining { after } = member.stage else {
                 continue;
@@ -452,7 +452,7 @@ impl<'a, H: GroupHeld> GroupPlanner<'a, H> {
             waiting.extend(listed.into_iter().map(|(place, t)| (place, member.feed, t)));
         }
         waiting.sort_unstable();
-        let mut taken: HashMap<FeedNo, ListedPlace> = HashMap::new();
+        let mut taken: HashMap<FeedNo, PublicationPosition> = HashMap::new();
         let mut bytes = 0;
         for (place, feed, t) in waiting.into_iter().take(items_max) {
             if bytes >= GROUP_BATCH_BYTES {

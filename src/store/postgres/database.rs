@@ -2,7 +2,7 @@
 //! not seen. Not what is done in them.
 
 use super::{
-    node_seat::{KnownHead, MovedInCommit, NodeSeat, WakeUp},
+    node_lease::{KnownHead, MovedInCommit, NodeLease, WakeUp},
     wire::{
         connections::{CONNECTIONS_MAX, Connections, TakenConnection},
         fault::{DatabaseFault, fault_of, is_full_disk, statement_error, words},
@@ -116,7 +116,7 @@ pub(super) struct Database {
     pub(super) ended_uncleanly: AtomicBool,
     is_closed: AtomicBool,
     /// The seat among others; `None` for a process that serves the database alone.
-    pub(super) seat: Option<Arc<NodeSeat>>,
+    pub(super) seat: Option<Arc<NodeLease>>,
     /// Round trips of transactions.
     #[cfg(test)]
     pub(super) round_trips: std::sync::atomic::AtomicU64,
@@ -180,7 +180,7 @@ impl Database {
         connections: Arc<Connections>,
         clock: Arc<dyn Clock>,
         time: DatabaseTime,
-        seat: Option<Arc<NodeSeat>>,
+        seat: Option<Arc<NodeLease>>,
     ) -> Self {
         Self {
             runtime,

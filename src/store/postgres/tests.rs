@@ -4,7 +4,7 @@
 use super::{
     Connections, DatabaseTime, Postgres,
     database::{Outcome, SERVER},
-    node_seat::KnownHead,
+    node_lease::KnownHead,
     rows::schema,
     wire::address,
 };

@@ -1,8 +1,8 @@
 //! A copy of a whole store, made from one snapshot while the store goes on; not when one is made.
 
 use super::{
+    checksummed::{ChecksummedTable, Coded, unseal},
     generation::COPY_KEY,
-    sealed::{Coded, SealedTable, unseal},
     tables::{TableVisitor, visit_all},
 };
 use crate::{
@@ -140,7 +140,7 @@ struct Copying<'a> {
 }
 
 impl TableVisitor for Copying<'_> {
-    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
+    fn visit<K: Key + 'static>(&mut self, table: ChecksummedTable<K>) -> Result<(), StoreError> {
         let source = self.snapshot.open_table(table.definition())?;
         let rows = source.range::<K::SelfType<'_>>(..)?;
         let rows_max = if self.without.contains(&table.name()) {

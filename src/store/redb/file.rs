@@ -2,6 +2,7 @@
 
 use super::{
     backup::{copy, folder_of, sync_folder},
+    checksummed::ChecksummedTable,
     commit_order::{CommitOrder, was_open},
     copy_note::refuse_copied,
     generation,
@@ -9,7 +10,6 @@ use super::{
     open_file::{ALTERED, Astray, FileOpener, NotRewritten, OpenDatabase},
     overlay::Overlay,
     removed_log::RemovedLog,
-    sealed::SealedTable,
     tables::{BARE_META, SCHEMA, TableVisitor, make_all, table_names, visit_all},
     watched_backend::{StorageWatch, WatchedBackend},
 };
@@ -659,7 +659,7 @@ struct TodaysTables<'a> {
 }
 
 impl TableVisitor for TodaysTables<'_> {
-    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
+    fn visit<K: Key + 'static>(&mut self, table: ChecksummedTable<K>) -> Result<(), StoreError> {
         let name = table.name();
         let how = match self.snapshot.open_table(table.definition()) {
             // It is made.

@@ -2,10 +2,10 @@
 //! what the rows hold.
 
 use super::{
+    checksummed::ChecksummedTable,
     file::SeenFile,
     guarded::sheltered,
     open_file::FileOpener as _,
-    sealed::SealedTable,
     tables::{TableVisitor, visit_all},
 };
 use crate::store::StoreError;
@@ -92,7 +92,7 @@ struct Measured<'a> {
 }
 
 impl TableVisitor for Measured<'_> {
-    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
+    fn visit<K: Key + 'static>(&mut self, table: ChecksummedTable<K>) -> Result<(), StoreError> {
         let open = self.snapshot.open_table(table.definition())?;
         let stats = open.stats()?;
         let row_bytes = stats.stored_bytes();

@@ -1,6 +1,6 @@
 //! The tables of schema 1 as redb knows them; not what their keys say.
 
-use super::sealed::{Coded, Sealed, SealedTable};
+use super::checksummed::{Checksummed, ChecksummedTable, Coded};
 use crate::store::{
     StoreError,
     engine::{EngineTable, KeyWidth, ReadTable, RowReader, RowWriter, WriteTable},
@@ -21,14 +21,14 @@ pub(super) const BARE_META: TableDefinition<'_, &str, Coded> = META.definition()
 impl<const N: usize> Table<[u8; N]> {
     /// The table as redb knows it.
     pub(super) const fn definition(self) -> TableDefinition<'static, &'static [u8; N], Coded> {
-        SealedTable::new(self.name()).definition()
+        ChecksummedTable::new(self.name()).definition()
     }
 }
 
 impl Table<str> {
     /// The table as redb knows it.
     pub(super) const fn definition(self) -> TableDefinition<'static, &'static str, Coded> {
-        SealedTable::new(self.name()).definition()
+        ChecksummedTable::new(self.name()).definition()
     }
 }
 
@@ -41,11 +41,11 @@ macro_rules! with_key {
     ($name:ident, $key:ident, $sealed:ident => $work:expr, $($width:literal)*) => {
         match $key {
             KeyWidth::Text => {
-                let $sealed = SealedTable::<&'static str>::new($name);
+                let $sealed = ChecksummedTable::<&'static str>::new($name);
                 $work
             }
             $(KeyWidth::Bytes($width) => {
-                let $sealed = SealedTable::<&'static [u8; $width]>::new($name);
+                let $sealed = ChecksummedTable::<&'static [u8; $width]>::new($name);
                 $work
             })*
             KeyWidth::Bytes(other) => Err(StoreError::Failed(format!(
@@ -57,7 +57,7 @@ macro_rules! with_key {
 
 /// Something that is done with every table.
 pub(super) trait TableVisitor {
-    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError>;
+    fn visit<K: Key + 'static>(&mut self, table: ChecksummedTable<K>) -> Result<(), StoreError>;
 }
 
 /// Goes through all tables.
@@ -85,7 +85,7 @@ impl RowReader for ReadTransaction {
     fn open(&self, table: EngineTable) -> Result<Box<dyn ReadTable + '_>, StoreError> {
         with_key!(table, sealed => {
             let open = self.open_table(sealed.definition())?;
-            Ok(Box::new(Sealed::new(sealed, open)))
+            Ok(Box::new(Checksummed::new(sealed, open)))
         })
     }
 }
@@ -94,7 +94,7 @@ impl RowReader for WriteTransaction {
     fn open(&self, table: EngineTable) -> Result<Box<dyn ReadTable + '_>, StoreError> {
         with_key!(table, sealed => {
             let open = self.open_table(sealed.definition())?;
-            Ok(Box::new(Sealed::new(sealed, open)))
+            Ok(Box::new(Checksummed::new(sealed, open)))
         })
     }
 }
@@ -103,7 +103,7 @@ impl RowWriter for WriteTransaction {
     fn open_to_write(&self, table: EngineTable) -> Result<Box<dyn WriteTable + '_>, StoreError> {
         with_key!(table, sealed => {
             let open = self.open_table(sealed.definition())?;
-            Ok(Box::new(Sealed::new(sealed, open)))
+            Ok(Box::new(Checksummed::new(sealed, open)))
         })
     }
 }

@@ -157,7 +157,7 @@ struct Counts<'t> {
 }
 
 /// A chunk at its place.
-type Placed = (CountedKey, Chunk);
+type PlacedChunk = (CountedKey, Chunk);
 
 impl<'t> Counts<'t> {
     fn of(
@@ -183,14 +183,14 @@ impl<'t> Counts<'t> {
     }
 
     /// The last chunk that begins at a stamp or before it.
-    fn chunk_at(&self, t: Stamp) -> Result<Option<Placed>, StoreError> {
+    fn chunk_at(&self, t: Stamp) -> Result<Option<PlacedChunk>, StoreError> {
         let (first, last) = (self.key(Stamp::ZERO), self.key(t));
         let last = self.table.last_in(&first..=&last)?;
         last.map(placed).transpose()
     }
 
     /// The chunk after a key.
-    fn chunk_after(&self, key: CountedKey) -> Result<Option<Placed>, StoreError> {
+    fn chunk_after(&self, key: CountedKey) -> Result<Option<PlacedChunk>, StoreError> {
         let last = self.key(Stamp::MAX);
         let next = self
             .table
@@ -301,7 +301,7 @@ impl Chunk {
     }
 }
 
-fn placed((key, value): Row<CountedKey>) -> Result<Placed, StoreError> {
+fn placed((key, value): Row<CountedKey>) -> Result<PlacedChunk, StoreError> {
     Ok((*key.value(), Chunk::of_row(value.value())?))
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     feed::{
-        group::{GroupPost, GroupRecord, Holder, ListedPlace},
+        group::{GroupPost, GroupRecord, Holder, PublicationPosition},
         item::{Item, ItemId, KeyHash},
         part::PartRecord,
         record::{FeedNo, FeedRecord},
@@ -446,9 +446,9 @@ impl GroupHeld for StoredGroupRows<'_> {
     fn listed(
         &self,
         feed: FeedNo,
-        after: Option<ListedPlace>,
+        after: Option<PublicationPosition>,
         max: usize,
-    ) -> Result<Vec<(ListedPlace, Stamp)>, StoreError> {
+    ) -> Result<Vec<(PublicationPosition, Stamp)>, StoreError> {
         let after = after.map(|(listed, created)| published_key(feed, listed, created));
         let published = self.tx.table(PUBLISHED)?;
         let rows = published.rows_after(&feed_key(feed), after).take(max);

@@ -17,7 +17,9 @@ use crate::{
         item::{Item, ItemId, KeyHash},
         moment::Moment,
         order::Axis,
-        page::{Listing, ListingPlace, ListingRow, ListingRows, Numbering, Page, PageQuery, Range},
+        page::{
+            Listing, ListingPosition, ListingRow, ListingRows, Numbering, Page, PageQuery, Range,
+        },
         position::Position,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
@@ -191,17 +193,17 @@ impl RowListing<'_> {
         found.ok_or_else(|| damaged(format!("the item created at {c} is not at {t}")))
     }
 
-    fn created_row(&self, found: Found) -> Result<(ListingPlace, Raw), StoreError> {
+    fn created_row(&self, found: Found) -> Result<(ListingPosition, Raw), StoreError> {
         let (key, t) = found?;
         let c = stamp_of(key.value());
         let row = self.created_at(c, stamp_of(t.value()))?;
-        Ok((ListingPlace::at(c), row))
+        Ok((ListingPosition::at(c), row))
     }
 
     fn published_row(
         &self,
-        found: Result<(ListingPlace, Publication), StoreError>,
-    ) -> Result<(ListingPlace, Raw), StoreError> {
+        found: Result<(ListingPosition, Publication), StoreError>,
+    ) -> Result<(ListingPosition, Raw), StoreError> {
         let (place, Publication { created, t }) = found?;
         Ok((place, self.created_at(created, t)?))
     }
@@ -282,7 +284,7 @@ impl RowListing<'_> {
 }
 
 impl paging::IndexedListing for RowListing<'_> {
-    fn rows_before(&self, place: ListingPlace) -> Result<Option<u64>, StoreError> {
+    fn rows_before(&self, place: ListingPosition) -> Result<Option<u64>, StoreError> {
         let (Some(axis), Some(t)) = (self.counted_axis(), place.t.stamp()) else {
             return Ok(None);
         };
@@ -290,7 +292,7 @@ impl paging::IndexedListing for RowListing<'_> {
         let Some(start) = start else {
             return Ok(None);
         };
-        let from = ListingPlace::at(start.first);
+        let from = ListingPosition::at(start.first);
         let mut rows = start.before;
         for row in self.stored_rows((Bound::Included(from), Bound::Excluded(place))) {
             row?;
@@ -299,12 +301,12 @@ impl paging::IndexedListing for RowListing<'_> {
         Ok(Some(rows))
     }
 
-    fn row_numbered(&self, number: u64) -> Result<Option<(ListingPlace, String)>, StoreError> {
+    fn row_numbered(&self, number: u64) -> Result<Option<(ListingPosition, String)>, StoreError> {
         let axis = self.counted_axis().ok_or(StoreError::Unnumbered)?;
         let start =
             counted::last_stretch(self.snapshot, self.record, axis, |it| it.before <= number)?;
         let start = start.ok_or(StoreError::Unnumbered)?;
-        let from = ListingPlace::at(start.first);
+        let from = ListingPosition::at(start.first);
         let skipped = usize::try_from(number - start.before).unwrap_or(usize::MAX);
         let mut rows = self.stored_rows((Bound::Included(from), Bound::Unbounded));
         let Some(found) = rows.nth(skipped) else {
@@ -370,7 +372,7 @@ impl Listing for RowListing<'_> {
         Ok(first.map(|(created, _)| stamp_of(created.value()).into()))
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPosition>, StoreError> {
         let ours = match id.parse() {
             Ok(id) => self.by_id(id)?,
             Err(_) => None,
@@ -381,8 +383,8 @@ impl Listing for RowListing<'_> {
         };
         // In the order of publication an id is no position (SF-27).
         Ok(row.map(|row| match self.along {
-            Along::Created(_) => ListingPlace::at(row.header.created),
-            Along::Modified | Along::Published(_) => ListingPlace::at(row.t),
+            Along::Created(_) => ListingPosition::at(row.header.created),
+            Along::Modified | Along::Published(_) => ListingPosition::at(row.t),
         }))
     }
 
@@ -410,10 +412,10 @@ impl Listing for RowListing<'_> {
 /// A row of a range of a table.
 type Found = Result<Row<StampKey>, StoreError>;
 
-fn modified_row(found: Found) -> Result<(ListingPlace, Raw), StoreError> {
+fn modified_row(found: Found) -> Result<(ListingPosition, Raw), StoreError> {
     let (key, value) = found?;
     let t = stamp_of(key.value());
-    Ok((ListingPlace::at(t), Raw::new(t, value)?))
+    Ok((ListingPosition::at(t), Raw::new(t, value)?))
 }
 
 /// A range is read from either end.

@@ -24,7 +24,7 @@ use crate::{
             revival::{DocumentDates, Revivals},
         },
         archive::{
-            ArchiveSuspect, ArchiveWalk, CountedPages, CounterPlace, EndClaim, EndSign, EndStep,
+            ArchiveSuspect, ArchiveWalk, CountedPages, CounterPart, EndClaim, EndSign, EndStep,
             PageAddress, PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts,
             WalkFindings, WalkPhase, WalkTrail,
         },
@@ -71,7 +71,7 @@ use everfeed_adapters::{
 use std::{collections::BTreeSet, fmt::Debug, fs, path::PathBuf};
 
 fn counted() -> CountedPages {
-    let place = CounterPlace::Query("start".into());
+    let place = CounterPart::Query("start".into());
     CountedPages {
         place,
         at: 18,

@@ -5,7 +5,7 @@ use super::{
     table::{stored_enums, stored_structs},
 };
 use crate::feed::archive::{
-    ArchiveWalk, BuildDates, Completion, CountedPages, CounterPlace, EndClaim, EndSign, EndStep,
+    ArchiveWalk, BuildDates, Completion, CountedPages, CounterPart, EndClaim, EndSign, EndStep,
     PageAddress, PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts,
     WalkFindings, WalkPhase,
 };
@@ -49,7 +49,7 @@ stored_enums! {
     Completion { 0 Complete, 1 Unknown, 2 Partial(reason) }
     PreviousWalk { 0 None, 1 By(strategy), 2 WithoutStrategy }
     Strategy { 0 Archives, 1 Pages { rel }, 2 CountedPages(pages), 3 Whole { most } }
-    CounterPlace { 0 Query(name), 1 Path(path) }
+    CounterPart { 0 Query(name), 1 Path(path) }
 }
 
 /// The deflated bytes; none at all of a page of which only the traces are kept.

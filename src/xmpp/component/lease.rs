@@ -2,7 +2,7 @@
 //! ends; not how it is stored.
 
 use crate::{
-    clock::{ClockLook, LeaseWatch},
+    clock::{ClockReading, LeaseWatch},
     feed::stamp::Stamp,
 };
 use jid::Jid;
@@ -49,7 +49,7 @@ pub(super) struct AddressLease {
 
 /// A look at all leases.
 #[derive(Debug)]
-pub(super) struct LeaseLook {
+pub(super) struct LeaseCheck {
     now: Stamp,
     /// The time by which a lease may end.
     settled: Stamp,
@@ -67,9 +67,9 @@ pub(super) enum LeaseStep {
     Over,
 }
 
-impl LeaseLook {
+impl LeaseCheck {
     /// A look at this time; `last` is that of the last one while there was a stream.
-    pub(super) fn new(clock: ClockLook, has_stream: bool, last: Option<Stamp>) -> Self {
+    pub(super) fn new(clock: ClockReading, has_stream: bool, last: Option<Stamp>) -> Self {
         let now = Stamp::from_micros(clock.now_us);
         Self {
             now,
@@ -93,7 +93,7 @@ impl AddressLease {
     // Decides: How long does a subscription over XMPP last?
     /// Looks at the lease of an address, which was seen since the last look or not. Without a stream
     /// none ends: nobody could be asked, or ask.
-    pub(super) fn look(&mut self, jid: &Jid, is_seen: bool, look: &LeaseLook) -> LeaseStep {
+    pub(super) fn look(&mut self, jid: &Jid, is_seen: bool, look: &LeaseCheck) -> LeaseStep {
         let secs = lease_secs(jid);
         if is_seen {
             self.watch.restart();
@@ -136,14 +136,14 @@ mod tests {
         let jid = Jid::new(jid).unwrap();
         let mut lease = AddressLease::until(START);
         let at = (0..looks).map(|look| START.plus_secs(look * LOOK_SECS));
-        at.map(|now| lease.look(&jid, false, &LeaseLook::new(right(now), true, last(now))))
+        at.map(|now| lease.look(&jid, false, &LeaseCheck::new(right(now), true, last(now))))
             .collect()
     }
 
     /// A look at a clock that was always right.
-    fn right(now: Stamp) -> ClockLook {
+    fn right(now: Stamp) -> ClockReading {
         let now_us = now.micros();
-        ClockLook {
+        ClockReading {
             now_us,
             settled_us: now_us - 600_000_000,
         }
@@ -177,7 +177,7 @@ mod tests {
         let mut lease = AddressLease::until(START);
         for look in 0..200 {
             let now = START.plus_secs(look * LOOK_SECS);
-            let look = LeaseLook::new(right(now), false, just_before(now));
+            let look = LeaseCheck::new(right(now), false, just_before(now));
             assert_eq!(lease.look(&jid, false, &look), LeaseStep::Stays);
         }
     }
@@ -191,7 +191,7 @@ mod tests {
             lease.look(
                 &jid,
                 true,
-                &LeaseLook::new(right(now), true, just_before(now)),
+                &LeaseCheck::new(right(now), true, just_before(now)),
             )
         };
         assert_eq!(seen_after(3_600), LeaseStep::Stays);
@@ -207,12 +207,12 @@ mod tests {
         // Its hour is over in any way, and only the end is to come.
         let steps = |lease: &mut AddressLease, ahead_secs: u64| {
             let look = |_| {
-                let clock = ClockLook {
+                let clock = ClockReading {
                     now_us: START.plus_secs(ahead_secs).micros(),
                     settled_us: START.micros(),
                 };
                 let now = Stamp::from_micros(clock.now_us);
-                lease.look(&jid, false, &LeaseLook::new(clock, true, just_before(now)))
+                lease.look(&jid, false, &LeaseCheck::new(clock, true, just_before(now)))
             };
             (0..100).map(look).collect::<Vec<_>>()
         };
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(steps(&mut lease, 0), [LeaseStep::Stays; 100]);
         let late = right(START.plus_secs(YEAR_SECS));
         let now = Stamp::from_micros(late.now_us);
-        let look = LeaseLook::new(late, true, just_before(now));
+        let look = LeaseCheck::new(late, true, just_before(now));
         assert_eq!(lease.look(&jid, false, &look), LeaseStep::Over);
     }
 
@@ -230,7 +230,7 @@ mod tests {
         let until = START.plus_secs(BARE_LEASE_SECS / 2);
         let mut lease = AddressLease::until(until);
         let behind = Stamp::from_secs(START.secs() - 365 * 86_400);
-        let look = LeaseLook::new(right(behind), true, just_before(behind));
+        let look = LeaseCheck::new(right(behind), true, just_before(behind));
         assert_eq!(lease.look(&jid, true, &look), LeaseStep::Stays);
         assert_eq!(lease.until, until);
     }

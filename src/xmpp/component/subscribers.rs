@@ -4,14 +4,14 @@
 use super::{
     end_reason::EndReason,
     fault::of_store,
-    lease::{AddressLease, LeaseLook, LeaseStep, lease_secs},
+    lease::{AddressLease, LeaseCheck, LeaseStep, lease_secs},
     node::Node,
     reached::Reached,
     stanza::Failure,
     stanza_error::StanzaError,
 };
 use crate::{
-    clock::ClockLook,
+    clock::ClockReading,
     feed::{filter::Filter, order::Order, record::FeedNo, stamp::Stamp, view::View},
     locks::lock,
     registrable_domain::registrable_domain,
@@ -63,7 +63,7 @@ pub(super) struct Subscriber {
 
 /// Bounds on subscriptions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct SubscriptionLimits {
     pub(super) subscriptions_max: usize,
     pub(super) per_jid_max: usize,
     pub(super) per_domain_max: usize,
@@ -72,7 +72,7 @@ pub(super) struct Room {
 /// All subscriptions.
 pub(super) struct Subscribers {
     store: Arc<dyn Store>,
-    room: Room,
+    room: SubscriptionLimits,
     table: Mutex<Table>,
     /// Rings when the table has changed.
     pub(super) bell: Bell,
@@ -163,12 +163,12 @@ pub(super) struct Wish {
 }
 
 /// The place that is kept for a subscription while the store makes it.
-struct KeptPlace<'s> {
+struct ReservedSubscription<'s> {
     subscribers: &'s Subscribers,
     key: Key,
 }
 
-impl Drop for KeptPlace<'_> {
+impl Drop for ReservedSubscription<'_> {
     fn drop(&mut self) {
         let mut table = self.subscribers.lock();
         if table.by_key.get(&self.key) == Some(&None) {
@@ -179,7 +179,7 @@ impl Drop for KeptPlace<'_> {
 
 impl Subscribers {
     /// None yet.
-    pub(super) fn new(store: Arc<dyn Store>, room: Room) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>, room: SubscriptionLimits) -> Self {
         Self {
             store,
             room,
@@ -247,7 +247,7 @@ impl Subscribers {
             }
             table.by_key.insert(key.clone(), None);
         }
-        let place = KeptPlace {
+        let place = ReservedSubscription {
             subscribers: self,
             key,
         };
@@ -507,7 +507,7 @@ impl Subscribers {
 
     /// Looks at all leases: renews those of addresses that were seen since the last look, and tells
     /// which are over, and which addresses are to be asked if they are there.
-    pub(super) async fn keep_leases(&self, clock: ClockLook, has_stream: bool) -> Leases {
+    pub(super) async fn keep_leases(&self, clock: ClockReading, has_stream: bool) -> Leases {
         let now = Stamp::from_micros(clock.now_us);
         let (leases, renewed) = self.look_at_leases(clock, has_stream);
         for no in renewed {
@@ -518,9 +518,13 @@ impl Subscribers {
         leases
     }
 
-    fn look_at_leases(&self, clock: ClockLook, has_stream: bool) -> (Leases, Vec<SubscriptionNo>) {
+    fn look_at_leases(
+        &self,
+        clock: ClockReading,
+        has_stream: bool,
+    ) -> (Leases, Vec<SubscriptionNo>) {
         let mut table = self.lock();
-        let look = LeaseLook::new(clock, has_stream, table.looked_at);
+        let look = LeaseCheck::new(clock, has_stream, table.looked_at);
         if has_stream {
             table.looked_at = Some(Stamp::from_micros(clock.now_us));
         }

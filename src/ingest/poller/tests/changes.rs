@@ -3,11 +3,11 @@
 use super::*;
 use crate::{
     feed::schedule::Whose,
-    ingest::{LegacyPlace, PollSettings},
+    ingest::{LegacyAddress, PollSettings},
 };
 
 /// Number of requests for this URL, and the time of the last one.
-fn polls(house: &House, url: &str) -> (usize, Option<u64>) {
+fn polls(house: &PollerRig, url: &str) -> (usize, Option<u64>) {
     let seen = house.seen.lock().unwrap();
     let of_it: Vec<u64> = seen
         .iter()
@@ -19,7 +19,7 @@ fn polls(house: &House, url: &str) -> (usize, Option<u64>) {
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_is_added_is_polled_at_once_and_then_when_it_is_due() {
-    let house = House::new(|_, _| ready(ok(ONE)));
+    let house = PollerRig::new(|_, _| ready(ok(ONE)));
     let running = house.start([]).await;
     pass(100).await;
     let feed = house.feed("blog", URL, HOUR, DAY).await;
@@ -34,11 +34,11 @@ async fn a_feed_that_is_added_is_polled_at_once_and_then_when_it_is_due() {
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_its_site_takes_in_after_its_first_poll_has_its_document_at_once() {
     for is_at_start in [false, true] {
-        let house = House::new(|_, _| ready(ok(ONE)));
+        let house = PollerRig::new(|_, _| ready(ok(ONE)));
         let feed = house.feed("blog", URL, HOUR, DAY).await;
         let mut of_site = feed.clone();
         let known_as = Url::parse("http://me.example/rss").unwrap();
-        of_site.legacy = Some(LegacyPlace::at(known_as).into());
+        of_site.legacy = Some(LegacyAddress::at(known_as).into());
         let is_kept = async || house.store.document(feed.no).await.unwrap().is_some();
         let running = house.start([&feed]).await;
         pass(600).await;
@@ -59,7 +59,7 @@ async fn a_feed_that_its_site_takes_in_after_its_first_poll_has_its_document_at_
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_is_removed_is_not_polled_and_one_that_comes_back_waits_until_it_is_due() {
-    let house = House::new(|_, _| ready(ok(ONE)));
+    let house = PollerRig::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let other = house
         .feed("other", "http://other.example/", HOUR, DAY)
@@ -88,7 +88,7 @@ async fn a_feed_that_is_removed_is_not_polled_and_one_that_comes_back_waits_unti
 
 #[tokio::test(start_paused = true)]
 async fn a_job_in_flight_ends_although_its_feed_is_removed() {
-    let house = House::new(|_, _| async {
+    let house = PollerRig::new(|_, _| async {
         pass(10).await;
         ok(ONE)
     });
@@ -112,7 +112,7 @@ async fn a_job_in_flight_ends_although_its_feed_is_removed() {
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_is_forgotten_while_it_is_polled_stays_forgotten_and_keeps_nobody_from_saving()
 {
-    let house = House::new(|_, _| async {
+    let house = PollerRig::new(|_, _| async {
         pass(10).await;
         ok(ONE)
     });
@@ -146,7 +146,7 @@ async fn a_feed_that_is_forgotten_while_it_is_polled_stays_forgotten_and_keeps_n
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_policy_and_a_changed_url_count_at_once() {
-    let house = House::new(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])));
+    let house = PollerRig::new(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])));
     let feed = house.feed("blog", URL, DAY, DAY).await;
     let running = house.start([&feed]).await;
     pass(100).await;
@@ -188,7 +188,7 @@ async fn a_changed_policy_and_a_changed_url_count_at_once() {
 async fn a_feed_at_its_quota_keeps_what_it_has_asks_once_a_day_and_goes_on_when_the_quota_is_raised()
  {
     let house =
-        House::new(|n, _| ready(ok_with(if n < 2 { ONE } else { TWO }, &[("etag", "\"1\"")])));
+        PollerRig::new(|n, _| ready(ok_with(if n < 2 { ONE } else { TWO }, &[("etag", "\"1\"")])));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let other = house
         .feed("other", "http://other.example/", HOUR, DAY)
@@ -225,7 +225,7 @@ async fn a_feed_at_its_quota_keeps_what_it_has_asks_once_a_day_and_goes_on_when_
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_can_be_polled_as_soon_as_it_is_added_or_changed() {
-    let house = House::new(|_, _| ready(ok(ONE)));
+    let house = PollerRig::new(|_, _| ready(ok(ONE)));
     let running = house.start([]).await;
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let ask = async |urgency| running.poller.poll(feed.no, urgency).await;

@@ -22,10 +22,10 @@ fn posts(blog: &str, letters: &str) -> String {
 /// Blogs of one host from each of which two posts vanish after the first poll; while `is_down`,
 /// nothing is answered but
 /// 500. The pages of those two are not found.
-fn house(is_down: &Arc<AtomicBool>) -> House {
+fn house(is_down: &Arc<AtomicBool>) -> PollerRig {
     let polled = Arc::new(std::sync::Mutex::new(std::collections::HashSet::new()));
     let is_down = Arc::clone(is_down);
-    House::new(move |_, request| {
+    PollerRig::new(move |_, request| {
         let path = request.uri().path().to_owned();
         ready(if is_down.load(Ordering::Relaxed) {
             status(500, &[])
@@ -45,7 +45,7 @@ fn house(is_down: &Arc<AtomicBool>) -> House {
 }
 
 /// The pages asked for, with the second of each.
-fn asked(house: &House) -> Vec<(u64, String)> {
+fn asked(house: &PollerRig) -> Vec<(u64, String)> {
     let seen = house.seen.lock().unwrap();
     let pages = seen.iter().filter(|seen| !seen.url.ends_with("/rss"));
     pages

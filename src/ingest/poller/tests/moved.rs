@@ -21,8 +21,8 @@ const OLDER: &str = "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndication
 const OTHER: &str =
     "<rss version=\"2.0\"><channel><title>other</title><item><guid>x</guid></item></channel></rss>";
 
-fn house(new: &'static str) -> House {
-    House::new(move |_, request| {
+fn house(new: &'static str) -> PollerRig {
+    PollerRig::new(move |_, request| {
         let answer: Scripted = match (request.uri().host(), request.uri().path()) {
             (Some("blog.example"), "/rss") => ok(LIVE),
             (Some("blog.example"), _) => ok(OLDER),
@@ -37,7 +37,7 @@ fn moved(feed: &FeedSpec) -> FeedSpec {
         .with(|feed| feed.url = NEW_URL.parse().unwrap())
 }
 
-fn hosts(house: &House) -> Vec<String> {
+fn hosts(house: &PollerRig) -> Vec<String> {
     let host = |url: &str| url.split('/').nth(2).unwrap_or_default().to_owned();
     house
         .seen
@@ -143,7 +143,7 @@ async fn the_question_outlives_a_restart_and_one_word_of_the_operator_answers_it
 
 #[tokio::test(start_paused = true)]
 async fn a_word_given_while_the_feed_is_polled_counts_for_the_next_poll() {
-    let house = House::new(|_, request| {
+    let house = PollerRig::new(|_, request| {
         let is_old = request.uri().host() == Some("blog.example");
         async move {
             pass(10).await;

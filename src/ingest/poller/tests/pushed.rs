@@ -49,7 +49,7 @@ const PUSHED: &str = "<rss version=\"2.0\" xmlns:at=\"http://purl.org/atompub/to
     <item><guid>2</guid><title>two</title></item></channel></rss>";
 
 /// Items that are kept, and those alive.
-async fn items(house: &House, feed: FeedNo) -> (u64, u64) {
+async fn items(house: &PollerRig, feed: FeedNo) -> (u64, u64) {
     let items = house.store.feed(feed).await.unwrap().items;
     (items.total, items.live)
 }
@@ -57,7 +57,7 @@ async fn items(house: &House, feed: FeedNo) -> (u64, u64) {
 #[tokio::test(start_paused = true)]
 async fn a_pushed_document_adds_what_it_shows_and_ends_nothing_u_8_u_9() {
     // The publisher cannot be asked when the push comes, and shows both posts later.
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         ready(match n {
             0 => ok(ONE),
             1 => status(503, &[]),
@@ -104,7 +104,7 @@ async fn a_deletion_in_a_push_starts_a_check_of_the_page_and_proves_nothing_itse
         (503, true, true, 3),
         (410, false, false, 3),
     ] {
-        let house = House::new(move |_, request| {
+        let house = PollerRig::new(move |_, request| {
             let is_conditional = request.headers().contains_key("if-none-match");
             ready(match request.uri().path() {
                 "/rss" if is_conditional => status(304, &[]),
@@ -137,7 +137,7 @@ async fn a_deletion_in_a_push_starts_a_check_of_the_page_and_proves_nothing_itse
 
 #[tokio::test(start_paused = true)]
 async fn a_post_that_a_push_calls_deleted_and_documents_show_stays() {
-    let house = House::new(|_, request| {
+    let house = PollerRig::new(|_, request| {
         ready(match request.uri().path() {
             "/rss" => ok(PAGES),
             _ => status(404, &[]),
@@ -159,7 +159,7 @@ async fn a_post_that_a_push_calls_deleted_and_documents_show_stays() {
 #[tokio::test(start_paused = true)]
 async fn what_is_pushed_before_the_first_document_or_is_no_feed_is_a_hint_alone() {
     for (first, then) in [(PUSHED, "<html>"), ("garbage", "{}")] {
-        let house = House::new(|_, _| ready(ok(ONE)));
+        let house = PollerRig::new(|_, _| ready(ok(ONE)));
         let pushed = Arc::new(Pushed::default());
         house.notify.be_pushed(pushed.clone());
         pushed.documents.lock().unwrap().push(first);
@@ -178,7 +178,7 @@ async fn what_is_pushed_before_the_first_document_or_is_no_feed_is_a_hint_alone(
 #[tokio::test(start_paused = true)]
 async fn a_feed_whose_push_works_is_polled_after_six_hours_u_12() {
     for (works, gap) in [(true, 6 * HOUR), (false, HOUR)] {
-        let house = House::new(|_, _| ready(ok(ONE)));
+        let house = PollerRig::new(|_, _| ready(ok(ONE)));
         let pushed = Pushed {
             works,
             ..Pushed::default()
@@ -194,7 +194,7 @@ async fn a_feed_whose_push_works_is_polled_after_six_hours_u_12() {
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_tells_which_services_a_feed_names_and_which_news_it_found_u_1() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         let hub = [("link", "<https://hub.example/>; rel=hub")];
         ready(ok_with(if n < 2 { ONE } else { TWO }, &hub))
     });

@@ -110,14 +110,14 @@ impl Blog {
     }
 
     /// Its house, and the feed, polled once a day.
-    async fn house(&self) -> (House, FeedSpec) {
+    async fn house(&self) -> (PollerRig, FeedSpec) {
         self.house_in(&Arc::default()).await
     }
 
     /// The same with a store that gets into trouble.
-    async fn house_in(&self, trouble: &Arc<Trouble>) -> (House, FeedSpec) {
+    async fn house_in(&self, trouble: &Arc<Trouble>) -> (PollerRig, FeedSpec) {
         let blog = self.clone();
-        let house = House::in_trouble(
+        let house = PollerRig::in_trouble(
             move |_, request| ready(blog.answer(request.uri().path())),
             trouble,
         );
@@ -130,18 +130,18 @@ impl Blog {
     }
 }
 
-async fn items(house: &House, feed: &FeedSpec) -> Vec<Arc<Item>> {
+async fn items(house: &PollerRig, feed: &FeedSpec) -> Vec<Arc<Item>> {
     let query = PageQuery::all(feed.no, Order::MODIFIED);
     house.store.page(query).await.unwrap().items
 }
 
 /// The posts alive, in the order of T.
-async fn alive(house: &House, feed: &FeedSpec) -> Vec<String> {
+async fn alive(house: &PollerRig, feed: &FeedSpec) -> Vec<String> {
     let title = |item: &Arc<Item>| Some(item.entry()?.title.as_ref()?.value.clone());
     items(house, feed).await.iter().filter_map(title).collect()
 }
 
-async fn gone(house: &House, feed: &FeedSpec) -> Vec<Reason> {
+async fn gone(house: &PollerRig, feed: &FeedSpec) -> Vec<Reason> {
     let reason = |item: &Arc<Item>| match item.content {
         Content::Gone { reason, .. } => Some(reason),
         Content::Live(_) => None,
@@ -149,7 +149,7 @@ async fn gone(house: &House, feed: &FeedSpec) -> Vec<Reason> {
     items(house, feed).await.iter().filter_map(reason).collect()
 }
 
-async fn missed(house: &House, feed: &FeedSpec) -> usize {
+async fn missed(house: &PollerRig, feed: &FeedSpec) -> usize {
     house
         .store
         .known(feed.no, Vec::new())
@@ -161,7 +161,7 @@ async fn missed(house: &House, feed: &FeedSpec) -> usize {
 }
 
 /// The seconds at which archives were asked for, since the second given.
-fn archives_asked(house: &House, since: u64) -> Vec<(u64, String)> {
+fn archives_asked(house: &PollerRig, since: u64) -> Vec<(u64, String)> {
     let seen = house.seen.lock().unwrap();
     let path = |url: &str| url.trim_start_matches("http://blog.example").to_owned();
     let of_archives = seen.iter().map(|seen| (seen.at_secs, path(&seen.url)));
@@ -170,7 +170,7 @@ fn archives_asked(house: &House, since: u64) -> Vec<(u64, String)> {
         .collect()
 }
 
-async fn history(house: &House, feed: &FeedSpec) -> String {
+async fn history(house: &PollerRig, feed: &FeedSpec) -> String {
     house
         .store
         .feed(feed.no)

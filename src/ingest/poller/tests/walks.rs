@@ -18,9 +18,9 @@ const SECOND: &str = "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndicatio
     <fh:prev>/a1</fh:prev><item><guid>2</guid><title>two</title></item></channel></rss>";
 
 /// A house whose archives answer like this: the path, and how often it was asked for before.
-fn house(answer: impl Fn(&str, usize) -> Scripted + Clone + Send + Sync + 'static) -> House {
+fn house(answer: impl Fn(&str, usize) -> Scripted + Clone + Send + Sync + 'static) -> PollerRig {
     let asked = std::sync::Arc::new(std::sync::Mutex::new(HashMap::<String, usize>::new()));
-    House::new(move |_, request| {
+    PollerRig::new(move |_, request| {
         let path = request.uri().path().to_owned();
         let mut asked = asked.lock().unwrap();
         let times = asked.entry(path.clone()).or_default();
@@ -33,12 +33,12 @@ fn house(answer: impl Fn(&str, usize) -> Scripted + Clone + Send + Sync + 'stati
     })
 }
 
-async fn with_import(house: &House, import: ImportSettings) -> FeedSpec {
+async fn with_import(house: &PollerRig, import: ImportSettings) -> FeedSpec {
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     feed.with(|feed| feed.import = import)
 }
 
-async fn titles(house: &House, feed: FeedNo) -> Vec<String> {
+async fn titles(house: &PollerRig, feed: FeedNo) -> Vec<String> {
     let query = PageQuery::all(feed, Order::MODIFIED);
     let page = house.store.page(query).await.unwrap();
     page.items
@@ -48,7 +48,7 @@ async fn titles(house: &House, feed: FeedNo) -> Vec<String> {
 }
 
 /// The paths asked for, with the second of each.
-fn asked(house: &House) -> Vec<(u64, String)> {
+fn asked(house: &PollerRig) -> Vec<(u64, String)> {
     let path = |url: &str| url.trim_start_matches("http://blog.example").to_owned();
     house
         .seen
@@ -238,7 +238,7 @@ async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
     const NEXT: &str = "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndication/history/1.0\"><channel><title>t</title>\
         <fh:prev>/a2</fh:prev><item><guid>4</guid><title>four</title></item>\
         <item><guid>3</guid><title>three</title></item></channel></rss>";
-    let house = House::new(|n, request| {
+    let house = PollerRig::new(|n, request| {
         ready(ok(match (request.uri().path(), n) {
             ("/rss", 0) => LIVE,
             ("/rss", _) => NEXT,
@@ -278,7 +278,7 @@ async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
 /// Seconds for which the host is paused by this answer to a poll, to a request for a page of
 /// archives and to one for the page of an item.
 async fn pauses(answer: fn() -> Scripted) -> [Option<u64>; 3] {
-    let house = House::new(move |n, _| ready(if n == 0 { ok(LIVE) } else { answer() }));
+    let house = PollerRig::new(move |n, _| ready(if n == 0 { ok(LIVE) } else { answer() }));
     let feed = with_import(
         &house,
         ImportSettings {

@@ -5,7 +5,7 @@ use crate::{
     feed::schedule::PollState,
     ingest::{
         poller::{
-            looks::WantedLook,
+            reader_polls::WantedPoll,
             requests::{PollAnswer, PollRequest},
         },
         polls::PollSaving,
@@ -18,7 +18,7 @@ pub(super) struct AskedPolls {
     /// Operators.
     pub(super) requests: mpsc::Receiver<PollRequest>,
     /// Readers of old addresses.
-    pub(super) looks: mpsc::Receiver<WantedLook>,
+    pub(super) looks: mpsc::Receiver<WantedPoll>,
 }
 
 impl AskedPolls {
@@ -55,7 +55,7 @@ impl Worker<'_> {
     }
 
     /// Takes in a look. One at a feed that is being polled ends with that poll.
-    pub(super) fn look_wanted(&mut self, look: WantedLook) {
+    pub(super) fn look_wanted(&mut self, look: WantedPoll) {
         self.take_over_changes();
         let feed = look.feed;
         if self.feeds.contains_key(&feed) {

@@ -5,7 +5,7 @@ use crate::{
     feed::{archive::ArchiveWalk, stamp::Stamp},
     ingest::{
         lane::{Due, Ready},
-        poller::jobs::{CheckJob, LookJob, PollJob, RecallJob, WalkJob},
+        poller::jobs::{CheckJob, PollJob, ReaderPollJob, RecallJob, WalkJob},
     },
 };
 
@@ -40,7 +40,7 @@ impl Worker<'_> {
             return;
         }
         let parts = self.poller.parts.clone();
-        let job = LookJob(PollJob {
+        let job = ReaderPollJob(PollJob {
             parts,
             spec,
             state,

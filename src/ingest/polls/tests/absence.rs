@@ -25,8 +25,8 @@ fn posts(letters: &str) -> String {
 
 /// A publisher that shows these windows one after the other, the last for ever, each with an
 /// `ETag`, and answers 304 to whoever has it.
-fn publisher(windows: &'static [&'static str]) -> House {
-    House::new(move |n, request| {
+fn publisher(windows: &'static [&'static str]) -> PollerRig {
+    PollerRig::new(move |n, request| {
         let window = windows[n.min(windows.len() - 1)];
         let tag = format!("\"{window}\"");
         let same = request
@@ -42,7 +42,7 @@ fn publisher(windows: &'static [&'static str]) -> House {
 
 /// Polls hourly for so long, and tells what became of the items: the letters alive, then those
 /// gone.
-async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String) {
+async fn watch(house: &PollerRig, feed: &FeedSpec, hours: u32) -> (PollState, String) {
     let mut state = PollState::unpolled(URL);
     for _ in 0..hours {
         let polled = house.poll(feed, &state).await;
@@ -55,7 +55,7 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String
 }
 
 /// Asks for every page that is due, as the poller does.
-async fn probe(house: &House, feed: &FeedSpec, state: &PollState) {
+async fn probe(house: &PollerRig, feed: &FeedSpec, state: &PollState) {
     while let Some(at) = house
         .store
         .feed(feed.no)
@@ -69,7 +69,7 @@ async fn probe(house: &House, feed: &FeedSpec, state: &PollState) {
     }
 }
 
-async fn told(house: &House, feed: &FeedSpec) -> String {
+async fn told(house: &PollerRig, feed: &FeedSpec) -> String {
     let items = house.store.page(all(feed)).await.unwrap().items;
     let mut alive: Vec<&str> = items
         .iter()
@@ -80,7 +80,7 @@ async fn told(house: &House, feed: &FeedSpec) -> String {
     format!("{} gone {gone}", alive.concat())
 }
 
-fn asked_unconditionally(house: &House) -> Vec<u64> {
+fn asked_unconditionally(house: &PollerRig) -> Vec<u64> {
     let seen = house.seen.lock().unwrap();
     let plain = seen
         .iter()
@@ -131,7 +131,7 @@ async fn posts_that_roll_off_stay_and_cost_no_audit() {
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_a_304_hides_is_found_by_the_weekly_audit() {
     // WordPress: the validators are those of the newest post that is left.
-    let house = House::new(move |n, request| {
+    let house = PollerRig::new(move |n, request| {
         let window = if n == 0 { "zyxwvu" } else { "zyxvut" };
         let same = request.headers().contains_key("if-none-match");
         let answer = Response::builder()
@@ -149,7 +149,7 @@ async fn a_deletion_that_a_304_hides_is_found_by_the_weekly_audit() {
 #[tokio::test(start_paused = true)]
 async fn a_cut_document_proves_nothing_by_what_it_lacks() {
     let whole = posts("zyxwvutsrq");
-    let house = House::new(move |n, _| {
+    let house = PollerRig::new(move |n, _| {
         let cut = whole.find("<item><guid>w").unwrap() + 20;
         let body = if n == 0 {
             whole.clone()
@@ -205,7 +205,7 @@ async fn what_left_a_complete_feed_says_so() {
         let complete = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/>";
         posts(letters).replace("<title>t</title>", &format!("<title>t</title>{complete}"))
     };
-    let house = House::new(move |n, _| {
+    let house = PollerRig::new(move |n, _| {
         ready(Response::new(
             String::leak(document(if n == 0 { "cba" } else { "cb" })) as &str,
         ))
@@ -229,7 +229,7 @@ async fn what_left_a_complete_feed_says_so() {
 #[tokio::test(start_paused = true)]
 async fn the_history_of_a_feed_that_says_to_be_whole_is_partial_while_it_is_capped() {
     let windows = ["edcb", "fedc", "gfed", "hgfed"];
-    let house = House::new(move |n, _| {
+    let house = PollerRig::new(move |n, _| {
         let complete = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/>";
         let window = posts(windows[n.min(windows.len() - 1)]);
         let window = window.replace("<title>t</title>", &format!("<title>t</title>{complete}"));
@@ -357,7 +357,7 @@ fn of(title: &str, letters: &str) -> &'static str {
 #[tokio::test(start_paused = true)]
 async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
     // POLLING 2.2, INVALID: "title of another feed".
-    let house = House::new(move |n, _| {
+    let house = PollerRig::new(move |n, _| {
         ready(Response::new(if n == 1 || n > 2 {
             of("parked", "cba")
         } else {
@@ -402,7 +402,7 @@ async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_renames_itself_is_no_other_feed() {
-    let house = House::new(move |n, _| {
+    let house = PollerRig::new(move |n, _| {
         let body = if n == 0 {
             of("blog", "zyxw")
         } else {
@@ -432,7 +432,7 @@ async fn a_feed_whose_documents_can_prove_nothing_is_not_asked_daily_for_its_pla
                 1,
             )
         };
-        let house = House::new(move |_, request| {
+        let house = PollerRig::new(move |_, request| {
             let same = request.headers().contains_key("if-none-match");
             let answer = Response::builder()
                 .status(if same { 304 } else { 200 })
@@ -459,7 +459,7 @@ async fn what_has_only_its_title_for_a_name_is_never_gone_by_absence() {
         "",
         "<x:complete xmlns:x='http://purl.org/syndication/history/1.0'/>",
     ] {
-        let house = House::new(move |n, _| {
+        let house = PollerRig::new(move |n, _| {
             let text = one_weak(if n == 0 { "gfedcba" } else { "gedba" });
             ready(ok(String::leak(
                 text.replace("<channel>", &format!("<channel>{metadata}")),
@@ -480,7 +480,7 @@ async fn what_has_only_its_title_for_a_name_is_never_gone_by_absence() {
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_is_always_cut_in_the_middle_of_a_post_tells_deletions_and_says_that_it_is_cut()
 {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         let whole = posts(if n < 3 { "zyxwvutsr" } else { "zyxwutsrq" });
         let cut = &whole[..whole.rfind("</title>").unwrap()];
         ready(ok(String::leak(cut.to_owned())))
@@ -499,7 +499,7 @@ async fn a_feed_that_is_always_cut_in_the_middle_of_a_post_tells_deletions_and_s
 
 #[tokio::test(start_paused = true)]
 async fn a_document_that_is_cut_now_and_then_deletes_nothing() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         let whole = posts("zyxwvutsr");
         let end = if n % 2 == 1 {
             whole.rfind("</title>").unwrap()

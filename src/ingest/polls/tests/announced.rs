@@ -1,7 +1,7 @@
 //! A feed whose documents say that it has moved: when the new address is asked, and when not.
 
 use super::*;
-use crate::ingest::LegacyPlace;
+use crate::ingest::LegacyAddress;
 
 const NEW_URL: &str = "http://new.example/feed";
 const DAY: u64 = 86_400;
@@ -18,8 +18,8 @@ const REDIRECT: &str =
 const FOREIGN: &str = "<rss version=\"2.0\"><channel><title>shop</title><item><guid>z</guid><title>buy</title></item></channel></rss>";
 
 /// A house where the old address answers so from the second request on, and the new one so.
-fn house_of(old: &'static str, new: fn() -> Scripted) -> House {
-    House::new(move |n, request| {
+fn house_of(old: &'static str, new: fn() -> Scripted) -> PollerRig {
+    PollerRig::new(move |n, request| {
         ready(match request.uri().host() {
             Some("blog.example") if n > 0 => ok(old),
             Some("blog.example") => ok(ONE),
@@ -29,7 +29,7 @@ fn house_of(old: &'static str, new: fn() -> Scripted) -> House {
 }
 
 /// The hosts that were asked in these polls, a day apart, from the first one on that says so.
-async fn hosts(house: &House, feed: &FeedSpec, days: u64) -> (Vec<String>, PollState) {
+async fn hosts(house: &PollerRig, feed: &FeedSpec, days: u64) -> (Vec<String>, PollState) {
     let mut state = house
         .poll(feed, &PollState::unpolled(feed.url.as_str()))
         .await
@@ -85,7 +85,7 @@ async fn an_announced_address_with_another_feed_or_with_none_is_left_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_has_moved_stays_there_through_a_fault_and_returns_when_it_is_gone() {
-    let house = House::new(|n, request| {
+    let house = PollerRig::new(|n, request| {
         ready(match (request.uri().host(), n) {
             (Some("blog.example"), 0) => ok(ONE),
             (Some("blog.example"), _) => ok(LEAVING),
@@ -125,7 +125,7 @@ async fn a_feed_of_a_site_or_one_that_announces_its_own_public_address_stays() {
         let feed = house.feed("blog", URL, 1, 5).await;
         let public = Url::parse(NEW_URL).unwrap();
         let feed = feed.with(|feed| match is_of_site {
-            true => feed.legacy = Some(LegacyPlace::at(public).into()),
+            true => feed.legacy = Some(LegacyAddress::at(public).into()),
             false => feed.aliases = vec![public],
         });
         let (hosts, state) = hosts(&house, &feed, 10).await;
@@ -136,7 +136,7 @@ async fn a_feed_of_a_site_or_one_that_announces_its_own_public_address_stays() {
 
 #[tokio::test(start_paused = true)]
 async fn documents_that_announce_another_address_each_day_are_not_followed() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         let to = format!("http://new{n}.example/feed");
         ready(ok(LEAVING.replace(NEW_URL, &to).leak()))
     });

@@ -32,8 +32,8 @@ fn foreign() -> &'static str {
 }
 
 /// A house whose publishers answer with one document at the old URL and with another at all others.
-fn house_of(new: &'static str) -> House {
-    House::new(move |_, request| {
+fn house_of(new: &'static str) -> PollerRig {
+    PollerRig::new(move |_, request| {
         let text = if request.uri().host() == Some("blog.example") {
             old()
         } else {
@@ -236,7 +236,7 @@ async fn a_url_may_change_again_and_back_and_consent_is_for_one_url() {
 
 #[tokio::test(start_paused = true)]
 async fn consent_is_for_the_document_that_was_asked_about() {
-    let house = House::new(move |n, _| {
+    let house = PollerRig::new(move |n, _| {
         ready(match n {
             0 => ok(old()),
             1 | 4 => status(404, &[]),
@@ -266,7 +266,7 @@ async fn consent_is_for_the_document_that_was_asked_about() {
 
 #[tokio::test(start_paused = true)]
 async fn where_nothing_is_held_any_document_of_a_corrected_address_is_taken() {
-    let house = House::new(|n, _| ready(if n == 0 { ok(EMPTY) } else { ok(foreign()) }));
+    let house = PollerRig::new(|n, _| ready(if n == 0 { ok(EMPTY) } else { ok(foreign()) }));
     let feed = house.feed("blog", URL, 1, 5).await;
     let first = house.poll(&feed, &PollState::unpolled(URL)).await;
     let (feed, state) = moved(&feed, &first.state, NEW_URL);
@@ -324,14 +324,14 @@ async fn a_poll_that_comes_back_to_this_everfeed_is_for_the_operator_to_mend() {
     let mark = OwnMark::random();
     let other = OwnMark::random();
     let (own, foreign) = (mark.clone(), other.clone());
-    let house = House::new(move |n, request| {
+    let house = PollerRig::new(move |n, request| {
         let mut answer = status(508, &[]);
         let mark = if n == 0 { &own } else { &foreign };
         assert!(own.is_on(request.headers()) && request.headers().contains_key(CDN_LOOP));
         mark.put_on(answer.headers_mut());
         ready(answer)
     });
-    let house = House {
+    let house = PollerRig {
         upstream: house.upstream.clone().marked(mark),
         ..house
     };

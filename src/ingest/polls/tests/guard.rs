@@ -23,8 +23,8 @@ const HELD: usize = 25;
 
 /// A publisher whose first entry has another form with every poll up to this one, and then answers
 /// so.
-fn churning(until: usize, then: fn() -> Scripted) -> House {
-    House::new(move |n, _| {
+fn churning(until: usize, then: fn() -> Scripted) -> PollerRig {
+    PollerRig::new(move |n, _| {
         ready(if n <= until {
             ok_with(document(n), TAG)
         } else {
@@ -34,7 +34,12 @@ fn churning(until: usize, then: fn() -> Scripted) -> House {
 }
 
 /// Polls hourly from this state on, so often.
-async fn hourly(house: &House, feed: &FeedSpec, mut state: PollState, times: usize) -> PollState {
+async fn hourly(
+    house: &PollerRig,
+    feed: &FeedSpec,
+    mut state: PollState,
+    times: usize,
+) -> PollState {
     for _ in 0..times {
         tokio::time::advance(Duration::from_secs(3600)).await;
         state = house.poll(feed, &state).await.state;
@@ -43,7 +48,7 @@ async fn hourly(house: &House, feed: &FeedSpec, mut state: PollState, times: usi
 }
 
 /// The title of the first entry as consumers read it, and what is remembered.
-async fn held(house: &House, feed: &FeedSpec) -> (String, WindowState) {
+async fn held(house: &PollerRig, feed: &FeedSpec) -> (String, WindowState) {
     let last = house.store.known(feed.no, Vec::new()).await.unwrap().window;
     let row = last
         .entries
@@ -58,7 +63,7 @@ async fn held(house: &House, feed: &FeedSpec) -> (String, WindowState) {
 }
 
 /// A house and a feed whose newest form is held back.
-async fn holding(then: fn() -> Scripted) -> (House, FeedSpec, PollState) {
+async fn holding(then: fn() -> Scripted) -> (PollerRig, FeedSpec, PollState) {
     let house = churning(HELD + 1, then);
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let state = hourly(&house, &feed, PollState::unpolled(URL), HELD + 2).await;
@@ -133,7 +138,7 @@ async fn what_was_held_back_is_committed_when_its_day_is_over_although_nobody_an
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_committed_now_is_committed_with_a_later_poll() {
     let trouble = Arc::new(Trouble::default());
-    let house = House::in_trouble(
+    let house = PollerRig::in_trouble(
         |n, _| {
             ready(if n <= HELD {
                 ok_with(document(n), TAG)
@@ -178,7 +183,7 @@ async fn an_entry_that_never_rests_is_committed_once_a_day() {
 
 #[tokio::test(start_paused = true)]
 async fn a_resource_is_there_to_change_with_every_poll() {
-    let house = House::new(|n, _| ready(ok(String::leak(format!("{n} degrees")))));
+    let house = PollerRig::new(|n, _| ready(ok(String::leak(format!("{n} degrees")))));
     let spec = house.feed("weather", URL, 3600, 3600).await;
     let feed = spec.with(|feed| feed.format = crate::ingest::DocumentFormat::Resource);
     let state = hourly(&house, &feed, PollState::unpolled(URL), 60).await;
@@ -194,7 +199,7 @@ async fn a_resource_is_there_to_change_with_every_poll() {
 // A pause, a line for the operator, and no flood; what it is in the end is taken.
 #[tokio::test(start_paused = true)]
 async fn a_resource_that_changes_with_every_request_is_taken_every_ten_minutes() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         let n = n.min(200);
         ready(ok(String::leak(format!("{n} degrees"))))
     });
@@ -247,7 +252,7 @@ async fn a_resource_that_changes_with_every_request_is_taken_every_ten_minutes()
 
 #[tokio::test(start_paused = true)]
 async fn a_reformatted_feed_leaves_the_event_in_one_observation_and_no_gap() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         let item = |at: u32| {
             format!(
                 "<item><guid>{at}</guid><title>{at}</title><description>{n}</description></item>"

@@ -33,7 +33,7 @@ fn long_document(n: usize) -> &'static str {
 
 #[tokio::test(start_paused = true)]
 async fn a_document_that_says_too_much_of_its_feed_is_kept_within_limits_each_time() {
-    let house = House::new(|n, _| ready(ok(long_document(n))));
+    let house = PollerRig::new(|n, _| ready(ok(long_document(n))));
     let feed = house.feed("blog", URL, 1, 5).await;
     let states = polls(&house, &feed, 17).await;
     let record = house.store.feed(feed.no).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_document_that_says_too_much_of_its_feed_is_kept_within_limits_each_ti
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_feed_is_quoted_within_limits() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         let long = "x".repeat(30_000);
         let document = match n {
             0 => format!("<{long}/>"),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     feed::schedule::NamedFeed,
-    ingest::{LegacyPlace, testing::Seen},
+    ingest::{LegacyAddress, testing::Seen},
 };
 
 const PAGE_URL: &str = "http://blog.example/";
@@ -15,7 +15,7 @@ const PAGE: &str = "<!DOCTYPE html><title>Blog</title>\
     <link rel=alternate type=application/rss+xml title='Blog &raquo; Feed' href=/feed/>";
 
 /// The paths that were asked for.
-fn paths(house: &House) -> Vec<String> {
+fn paths(house: &PollerRig) -> Vec<String> {
     let seen: Vec<Seen> = house.seen.lock().unwrap().clone();
     let paths = seen.iter().map(|seen| Url::parse(&seen.url).unwrap());
     paths.map(|url| url.path().to_owned()).collect()
@@ -27,7 +27,7 @@ fn named(state: &PollState) -> Option<&str> {
 
 #[tokio::test(start_paused = true)]
 async fn the_feed_that_a_page_names_is_polled_without_asking_the_page_again() {
-    let house = House::new(|n, request| {
+    let house = PollerRig::new(|n, request| {
         ready(match (request.uri().path(), n) {
             ("/", _) => ok(PAGE),
             ("/feed/", 0..4) => ok_with(ONE, &[("etag", "\"1\"")]),
@@ -64,7 +64,7 @@ async fn the_feed_that_a_page_names_is_polled_without_asking_the_page_again() {
 #[tokio::test(start_paused = true)]
 async fn a_named_feed_that_is_gone_is_looked_for_on_the_page_again() {
     let moved = "<!DOCTYPE html><link rel=alternate type=application/rss+xml href=/atom.xml>";
-    let house = House::new(move |n, request| {
+    let house = PollerRig::new(move |n, request| {
         ready(match (request.uri().path(), n) {
             ("/", 0) => ok("<!DOCTYPE html><link rel=feed href=/feed/>"),
             ("/feed/", 1) => ok(ONE),
@@ -106,7 +106,7 @@ async fn a_page_without_a_feed_of_posts_is_an_error_that_names_what_it_has() {
         (itself, 1, "names no feeds"),
         (inner, 1, "127.0.0.1"),
     ] {
-        let house = House::new(move |_, request| {
+        let house = PollerRig::new(move |_, request| {
             ready(match request.uri().path() {
                 "/" => ok(page),
                 "/metrics" => ok(ONE),
@@ -126,7 +126,7 @@ async fn a_page_without_a_feed_of_posts_is_an_error_that_names_what_it_has() {
 async fn a_page_at_the_address_of_a_feed_of_a_site_is_an_error() {
     let house = in_turn(&[|| ok(PAGE)]);
     let feed = house.feed("blog", URL, 1, 5).await;
-    let place = LegacyPlace::at(Url::parse("http://public.example/rss").unwrap());
+    let place = LegacyAddress::at(Url::parse("http://public.example/rss").unwrap());
     let feed = feed.with(|feed| feed.legacy = Some(place.into()));
     let states = polls(&house, &feed, 1).await;
     assert!(states[0].health.fault.is_some());

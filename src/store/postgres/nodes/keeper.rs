@@ -6,13 +6,13 @@ use super::{
     roster::{self, SIGN_EVERY},
     sealed, serving_epoch,
     serving_lock::{self, ServingLock, ServingLockKind},
-    sweep::{MovesToTell, NodeLook, SweepPlace},
+    sweep::{MovesToTell, NodeSweep, SweepPosition},
     vacancy::{Vacancy, VacancyFound},
     wake_ups::{NodeListener, notifications},
 };
 use crate::store::postgres::{
     database::{Database, TRYING, tried},
-    node_seat::{NodeSeat, WakeUp},
+    node_lease::{NodeLease, WakeUp},
     rows::schema,
     wire::{
         fault::{are_changed_tables, is_of_full_disk},
@@ -52,13 +52,13 @@ const LOCKLESS_MAX: u32 = 3;
 /// Keeps the seat of this process.
 pub(in crate::store::postgres) struct NodeKeeper {
     database: Arc<Database>,
-    seat: Arc<NodeSeat>,
+    seat: Arc<NodeLease>,
     connection: KeptConnection,
     /// Says that this process is there; without it, it does not take over.
     present: Option<ServingLock>,
     /// The lock of the epoch in which it works.
     working: Option<ServingLock>,
-    place: SweepPlace,
+    place: SweepPosition,
     moves: MovesToTell,
     told: mpsc::Sender<Moves>,
     heard: watch::Sender<Option<Instant>>,
@@ -76,7 +76,7 @@ impl NodeKeeper {
     /// Takes its seat, and the work where nobody does it.
     pub(in crate::store::postgres) async fn begin(
         database: Arc<Database>,
-        seat: Arc<NodeSeat>,
+        seat: Arc<NodeLease>,
         engine: NodesEngine,
     ) -> Result<Self, StoreError> {
         let present = serving_lock::take(&database, ServingLockKind::Beside).await?;
@@ -86,7 +86,7 @@ impl NodeKeeper {
             seat,
             present: Some(present),
             working: None,
-            place: SweepPlace::default(),
+            place: SweepPosition::default(),
             moves: MovesToTell::default(),
             told: engine.moves,
             heard: engine.heard,
@@ -308,7 +308,7 @@ impl NodeKeeper {
         taken
     }
 
-    async fn look(&mut self) -> Result<NodeLook, StoreError> {
+    async fn look(&mut self) -> Result<NodeSweep, StoreError> {
         self.place
             .look(&mut self.connection, &self.seat, &mut self.moves)
             .await

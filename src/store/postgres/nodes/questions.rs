@@ -3,7 +3,7 @@
 
 use crate::store::postgres::{
     database::Database,
-    node_seat::{NodeSeat, WakeUp},
+    node_lease::{NodeLease, WakeUp},
     wire::{
         kept_connection::{KeptConnection, NOTING},
         statement::{SqlStatement, column},
@@ -72,7 +72,7 @@ impl QuestionQueue {
     pub(in crate::store::postgres) async fn ask(
         &self,
         database: &Database,
-        seat: &NodeSeat,
+        seat: &NodeLease,
         words: Bytes,
         within: Duration,
     ) -> Result<Bytes, StoreError> {

@@ -3,7 +3,7 @@
 
 use crate::store::postgres::{
     database::{Database, DatabaseWriting},
-    node_seat::NodeSeat,
+    node_lease::NodeLease,
     wire::{
         kept_connection::{KeptConnection, NOTING},
         session::DatabaseSession,
@@ -30,7 +30,7 @@ const SIGN_MAX: Duration = Duration::from_millis(if cfg!(test) { 1_500 } else { 
 const LOOKS: u32 = 3;
 
 /// Gives a sign of life. It is written anew where the database has forgotten it.
-pub(in crate::store::postgres) fn sign(seat: &NodeSeat, face: &NodeFace) -> SqlStatement {
+pub(in crate::store::postgres) fn sign(seat: &NodeLease, face: &NodeFace) -> SqlStatement {
     let sql = "INSERT INTO nodes (id, name, version, public_url, prefix, heard, works, differences) \
                VALUES ($1, $2, $3, $4, $5, clock_timestamp(), $6 <> 0, nullif($7, '')) \
                ON CONFLICT (id) DO UPDATE SET heard = clock_timestamp(), works = excluded.works, \
@@ -49,7 +49,7 @@ pub(in crate::store::postgres) fn sign(seat: &NodeSeat, face: &NodeFace) -> SqlS
 }
 
 /// Takes the sign of this process out, and of those that are silent for a day.
-pub(in crate::store::postgres) fn gone(seat: &NodeSeat) -> SqlStatement {
+pub(in crate::store::postgres) fn gone(seat: &NodeLease) -> SqlStatement {
     let sql = "DELETE FROM nodes WHERE id = $1 OR heard < clock_timestamp() - interval '1 day'";
     SqlStatement::new(sql).with(seat.id)
 }
@@ -60,7 +60,7 @@ pub(in crate::store::postgres) fn gone(seat: &NodeSeat) -> SqlStatement {
 /// database when all are gone, and only one that names it as a former one takes its place.
 pub(in crate::store::postgres) async fn introduce(
     database: &Database,
-    seat: &NodeSeat,
+    seat: &NodeLease,
     face: &NodeFace,
 ) -> Result<(), StoreError> {
     let mut connection = KeptConnection::new(database.connections.clone());
@@ -180,7 +180,7 @@ fn disagreement(face: &NodeFace, row: &Row) -> Result<StoreError, StoreError> {
 /// Tells of all processes.
 pub(in crate::store::postgres) async fn status(
     database: &Database,
-    seat: &NodeSeat,
+    seat: &NodeLease,
 ) -> Result<NodesStatus, StoreError> {
     let asked = vec![
         SqlStatement::new("SELECT number FROM meta WHERE name = 'epoch'"),

@@ -3,7 +3,7 @@
 
 use super::serving_lock::EPOCH_KEY;
 use crate::store::postgres::{
-    node_seat::{KnownHead, Learned, NodeSeat},
+    node_lease::{KnownHead, Learned, NodeLease},
     rows::schema,
     wire::{
         kept_connection::{KeptConnection, LOOKING},
@@ -31,7 +31,7 @@ const COLUMNS: &str = "SELECT key, value FROM rows_feeds";
 
 /// The database as one look found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store::postgres) struct NodeLook {
+pub(in crate::store::postgres) struct NodeSweep {
     /// The epoch in force.
     pub(in crate::store::postgres) epoch: i64,
     /// Raised by the process that works, as long as it does.
@@ -76,7 +76,7 @@ impl MovesToTell {
 
 /// The place up to which changes were looked for.
 #[derive(Debug, Default)]
-pub(in crate::store::postgres) struct SweepPlace {
+pub(in crate::store::postgres) struct SweepPosition {
     /// Each transaction with a lower number was over then; `None` before the first look.
     since: Option<String>,
     /// True when all feeds are to be read: some may have gone back.
@@ -90,7 +90,7 @@ pub(in crate::store::postgres) struct SweepPlace {
     has_lost: bool,
 }
 
-impl SweepPlace {
+impl SweepPosition {
     /// Has the next look read all feeds.
     pub(in crate::store::postgres) fn read_all_next(&mut self) {
         self.is_all_due = true;
@@ -103,7 +103,7 @@ impl SweepPlace {
 
     /// The last T that may have been given out by commits that were seen here and that the database
     /// lacks; `None` where it lacks none.
-    pub(in crate::store::postgres) fn lost_until(&self, seat: &NodeSeat) -> Option<Stamp> {
+    pub(in crate::store::postgres) fn lost_until(&self, seat: &NodeLease) -> Option<Stamp> {
         let (_, last_t) = seat.newest();
         let restored = u64::try_from(self.restored).unwrap_or_default();
         let restored = Stamp::from_micros(restored);
@@ -116,15 +116,15 @@ impl SweepPlace {
     pub(in crate::store::postgres) async fn look(
         &mut self,
         connection: &mut KeptConnection,
-        seat: &NodeSeat,
+        seat: &NodeLease,
         moves: &mut MovesToTell,
-    ) -> Result<NodeLook, StoreError> {
+    ) -> Result<NodeSweep, StoreError> {
         let (newest, _) = seat.newest();
         let asked = vec![numbers_asked(), moved_asked(self.since.as_deref())];
         let answers = connection.transact(LOOKING, asked).await?;
         let row = answers[0].first();
         let row = row.ok_or_else(|| StoreError::Failed("the database told no numbers".into()))?;
-        let numbers = LookNumbers::of_row(row)?;
+        let numbers = SweepNumbers::of_row(row)?;
         schema::check_oldest(numbers.oldest_schema)?;
         let is_first = self.since.is_none();
         if numbers.restored > self.restored && !is_first {
@@ -169,7 +169,7 @@ impl SweepPlace {
     async fn read_all(
         &mut self,
         connection: &mut KeptConnection,
-        seat: &NodeSeat,
+        seat: &NodeLease,
         moves: &mut MovesToTell,
     ) -> Result<(), StoreError> {
         let mut after: Vec<u8> = Vec::new();
@@ -190,7 +190,7 @@ impl SweepPlace {
     async fn are_behind(
         &mut self,
         connection: &mut KeptConnection,
-        seat: &NodeSeat,
+        seat: &NodeLease,
         moves: &mut MovesToTell,
     ) -> Result<bool, StoreError> {
         let behind = take(&mut self.behind);
@@ -205,7 +205,7 @@ impl SweepPlace {
     pub(in crate::store::postgres) async fn read_moved(
         &mut self,
         connection: &mut KeptConnection,
-        seat: &NodeSeat,
+        seat: &NodeLease,
         feeds: Vec<FeedNo>,
         moves: &mut MovesToTell,
     ) -> Result<Stamp, StoreError> {
@@ -227,7 +227,7 @@ impl SweepPlace {
     fn take_feeds(
         &mut self,
         rows: &[Row],
-        seat: &NodeSeat,
+        seat: &NodeLease,
         moves: &mut MovesToTell,
     ) -> Result<(), StoreError> {
         for row in rows {
@@ -248,7 +248,7 @@ impl SweepPlace {
 }
 
 /// The row of a look.
-struct LookNumbers {
+struct SweepNumbers {
     since: String,
     catalog: i64,
     accounts: i64,
@@ -256,10 +256,10 @@ struct LookNumbers {
     last_feed: u32,
     restored: i64,
     oldest_schema: i64,
-    look: NodeLook,
+    look: NodeSweep,
 }
 
-impl LookNumbers {
+impl SweepNumbers {
     fn of_row(row: &Row) -> Result<Self, StoreError> {
         let (running, last_feed): (i64, Option<&[u8]>) = (column(row, 3)?, column(row, 7)?);
         let last_feed = last_feed.map(|last| decode("the last feed's number", last));
@@ -271,7 +271,7 @@ impl LookNumbers {
             restored: column(row, 8)?,
             sealed: column(row, 9)?,
             oldest_schema: column(row, 10)?,
-            look: NodeLook {
+            look: NodeSweep {
                 epoch: column(row, 1)?,
                 beat: column(row, 2)?,
                 is_running: running != 0,

@@ -1,7 +1,7 @@
 //! The decision that nobody works on the database any more, by what looks at it find; no look is
 //! made here.
 
-use super::sweep::NodeLook;
+use super::sweep::NodeSweep;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -26,9 +26,9 @@ pub(in crate::store::postgres) enum VacancyFound {
 #[derive(Debug, Default)]
 pub(in crate::store::postgres) struct Vacancy {
     /// The last look that differed from the one before, its time, and the looks since.
-    still: Option<(NodeLook, Instant, u32)>,
+    still: Option<(NodeSweep, Instant, u32)>,
     /// The look that found the lock free.
-    doubtful: Option<NodeLook>,
+    doubtful: Option<NodeSweep>,
 }
 
 impl Vacancy {
@@ -36,11 +36,11 @@ impl Vacancy {
     /// Takes in a look. Only its own monotonic clock counts, and no two clocks are compared.
     pub(in crate::store::postgres) fn look(
         &mut self,
-        look: NodeLook,
+        look: NodeSweep,
         now: Instant,
     ) -> VacancyFound {
         let found = self.by_lock(look);
-        let is_same = |held: &NodeLook| (held.epoch, held.beat) == (look.epoch, look.beat);
+        let is_same = |held: &NodeSweep| (held.epoch, held.beat) == (look.epoch, look.beat);
         match &mut self.still {
             Some((held, since, looks)) if is_same(held) => {
                 *looks += 1;
@@ -53,7 +53,7 @@ impl Vacancy {
         found
     }
 
-    fn by_lock(&mut self, look: NodeLook) -> VacancyFound {
+    fn by_lock(&mut self, look: NodeSweep) -> VacancyFound {
         if !look.is_free {
             self.doubtful = None;
             return VacancyFound::Taken;
@@ -75,7 +75,7 @@ impl Vacancy {
 mod tests {
     use super::*;
 
-    const WORKING: NodeLook = NodeLook {
+    const WORKING: NodeSweep = NodeSweep {
         epoch: 3,
         beat: 7,
         is_free: false,
@@ -93,7 +93,7 @@ mod tests {
         let at = start + STILL_MAX;
         assert_eq!(vacancy.look(WORKING, at), VacancyFound::Vacant);
         // Whoever was stopped for a long time begins to look anew.
-        let beating = NodeLook { beat: 8, ..WORKING };
+        let beating = NodeSweep { beat: 8, ..WORKING };
         assert_eq!(vacancy.look(beating, at), VacancyFound::Taken);
         let late = at + STILL_MAX * 9;
         assert_eq!(vacancy.look(beating, late), VacancyFound::Taken);
@@ -105,22 +105,22 @@ mod tests {
     async fn a_free_lock_is_vacant_at_once_after_an_end_in_order_and_else_at_the_second_look() {
         let now = Instant::now();
         let mut vacancy = Vacancy::default();
-        let free = NodeLook {
+        let free = NodeSweep {
             is_free: true,
             ..WORKING
         };
         assert_eq!(vacancy.look(free, now), VacancyFound::Doubtful);
         // It was the connection alone.
-        let beating = NodeLook { beat: 8, ..free };
+        let beating = NodeSweep { beat: 8, ..free };
         assert_eq!(vacancy.look(beating, now), VacancyFound::Doubtful);
         assert_eq!(vacancy.look(beating, now), VacancyFound::Vacant);
-        let ended = NodeLook {
+        let ended = NodeSweep {
             is_running: false,
             ..free
         };
         let mut vacancy = Vacancy::default();
         assert_eq!(vacancy.look(ended, now), VacancyFound::Vacant);
-        let held = NodeLook {
+        let held = NodeSweep {
             is_free: false,
             ..ended
         };

@@ -5,7 +5,7 @@
 use crate::store::StoreError;
 use crate::store::postgres::{
     database::Database,
-    node_seat::{NodeSeat, WakeUp},
+    node_lease::{NodeLease, WakeUp},
     wire::{
         connections::Connections,
         fault::statement_error,
@@ -31,7 +31,7 @@ const WAITING_MAX: usize = 256;
 
 // Limit: a node alone on its database sends them, too; nobody hears them.
 /// Sends what the others are to be told until the store is gone.
-pub(in crate::store::postgres) async fn tell(database: Arc<Database>, seat: Arc<NodeSeat>) {
+pub(in crate::store::postgres) async fn tell(database: Arc<Database>, seat: Arc<NodeLease>) {
     let mut connection = KeptConnection::new(Arc::clone(&database.connections));
     loop {
         seat.telling.notified().await;

@@ -27,9 +27,9 @@ use crate::{
         engine::{RowWriter as _, WriteTable},
         redb::{
             DamageEffect,
+            checksummed::ChecksummedTable,
             report::report,
             restore::restore,
-            sealed::SealedTable,
             store_copy::{copy_store, move_store},
             tables::{TableVisitor, table_names, visit_all},
             verify::verify,
@@ -340,7 +340,7 @@ impl Spoiling<'_> {
 }
 
 impl TableVisitor for Spoiling<'_> {
-    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
+    fn visit<K: Key + 'static>(&mut self, table: ChecksummedTable<K>) -> Result<(), StoreError> {
         if table.name() != self.table {
             return Ok(());
         }

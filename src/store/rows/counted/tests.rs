@@ -72,7 +72,7 @@ impl CountedRows {
     fn rows_read(&self) -> usize {
         let snapshot = self.database.begin_read().unwrap();
         let table = snapshot.table(COUNTED).unwrap();
-        let rows: Vec<Placed> = table
+        let rows: Vec<PlacedChunk> = table
             .rows(&feed_key(FEED))
             .map(|row| placed(row.unwrap()).unwrap())
             .collect();

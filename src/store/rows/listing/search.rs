@@ -5,7 +5,7 @@ use super::{ByPublication, ByStamp, RowListing, directed};
 use crate::{
     feed::{
         moment::Moment,
-        page::{ListingPlace, ListingRows},
+        page::{ListingPosition, ListingRows},
         stamp::Stamp,
     },
     store::{
@@ -56,7 +56,7 @@ impl<'a> Search<'a> {
             query,
         } = self;
         let IndexQuery { range, reverse, .. } = query;
-        let end = ListingPlace::at(index.end());
+        let end = ListingPosition::at(index.end());
         let tail = match range.1 {
             Bound::Included(high) | Bound::Excluded(high) if high.t <= end.t => {
                 Box::new(iter::empty())
@@ -121,7 +121,7 @@ impl<'a> Search<'a> {
                 let Some((no, _)) = segments.pop_if(is_due) else {
                     let next = next?;
                     waiting.remove(&next);
-                    if range.contains(&ListingPlace::at(next)) {
+                    if range.contains(&ListingPosition::at(next)) {
                         return Some(Ok(next));
                     }
                     continue;
@@ -138,7 +138,7 @@ impl<'a> Search<'a> {
                     return Ok(None);
                 };
                 let row = listing.created_at(c, stamp_of(t.value()))?;
-                Ok(Some((ListingPlace::at(c), row)))
+                Ok(Some((ListingPosition::at(c), row)))
             });
             row.transpose()
         }))
@@ -226,11 +226,11 @@ fn meets(segment: &Segment, first: Bound<Moment>, last: Bound<Moment>) -> bool {
 fn rows_at<'a>(
     listing: &'a RowListing<'a>,
     stamps: Vec<Stamp>,
-    range: (Bound<ListingPlace>, Bound<ListingPlace>),
+    range: (Bound<ListingPosition>, Bound<ListingPosition>),
     reverse: bool,
 ) -> ListingRows<'a, RowListing<'a>> {
     let stamps = stamps.into_iter();
-    let stamps = stamps.filter(|t| range.contains(&ListingPlace::at(*t)));
+    let stamps = stamps.filter(|t| range.contains(&ListingPosition::at(*t)));
     let mut stamps: Vec<Stamp> = stamps.collect();
     // The next ones stand at the end.
     if !reverse {
@@ -249,14 +249,14 @@ fn rows_at<'a>(
             let t = stamps.pop()?;
             named -= 1;
             if let Some(row) = listing.at(t).transpose() {
-                return Some(row.map(|row| (ListingPlace::at(t), row)));
+                return Some(row.map(|row| (ListingPosition::at(t), row)));
             }
         }
     }))
 }
 
 /// The later of two beginnings: that of a range, or right behind a place.
-fn behind(low: Bound<ListingPlace>, place: ListingPlace) -> Bound<ListingPlace> {
+fn behind(low: Bound<ListingPosition>, place: ListingPosition) -> Bound<ListingPosition> {
     match low {
         Bound::Included(first) | Bound::Excluded(first) if first > place => low,
         _ => Bound::Excluded(place),
@@ -268,7 +268,7 @@ fn behind_index(
     listing: &RowListing<'_>,
     index: &WordIndex<'_>,
 ) -> Result<BTreeSet<Stamp>, StoreError> {
-    let end = ListingPlace::at(index.end());
+    let end = ListingPosition::at(index.end());
     listing
         .by_t((Bound::Excluded(end), Bound::Unbounded), false)?
         .map(|row| row.map(|(_, row)| row.header.created))

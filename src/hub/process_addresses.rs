@@ -16,7 +16,7 @@ pub type AnswersItself = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
 
 /// The listeners of this process, the names by which they are known, and what is answered there.
 #[derive(Clone)]
-pub struct OwnPlaces {
+pub struct ProcessAddresses {
     /// Listeners at which there is no path for others: the operator's, and that which sends readers
     /// on to https.
     pub closed: Vec<SocketAddr>,
@@ -30,7 +30,7 @@ pub struct OwnPlaces {
     pub answers: AnswersItself,
 }
 
-impl Default for OwnPlaces {
+impl Default for ProcessAddresses {
     /// No place.
     fn default() -> Self {
         Self {
@@ -43,13 +43,13 @@ impl Default for OwnPlaces {
     }
 }
 
-impl fmt::Debug for OwnPlaces {
+impl fmt::Debug for ProcessAddresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnPlaces").finish_non_exhaustive()
+        f.debug_struct("ProcessAddresses").finish_non_exhaustive()
     }
 }
 
-impl OwnPlaces {
+impl ProcessAddresses {
     /// True for a callback that leads to a place at which we answer ourselves. `found` are the
     /// addresses behind its name, as far as they are known.
     pub fn holds(&self, callback: &str, found: &[IpAddr]) -> bool {
@@ -135,9 +135,9 @@ impl OwnPlaces {
 mod tests {
     use super::*;
 
-    fn places(public_url: &str) -> OwnPlaces {
+    fn places(public_url: &str) -> ProcessAddresses {
         let at = |text: &str| text.parse().unwrap();
-        OwnPlaces {
+        ProcessAddresses {
             closed: vec![at("127.0.0.1:8079"), at("0.0.0.0:8078")],
             consumers: vec![at("127.0.0.1:8080"), at("[::]:8443")],
             roots: [public_url, "https://old.example/once/"]
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_path_that_we_answer_is_no_callback_and_one_that_goes_to_the_origin_may_be() {
-        let check = |places: &OwnPlaces, callback: &str, found: &[&str], expect: bool| {
+        let check = |places: &ProcessAddresses, callback: &str, found: &[&str], expect: bool| {
             let found: Vec<IpAddr> = found.iter().map(|text| text.parse().unwrap()).collect();
             assert_eq!(places.holds(callback, &found), expect, "{callback}");
         };
@@ -230,7 +230,7 @@ mod tests {
         check(&places, "https://feeds.example/belowfeeds", &[], false);
         check(&places, "http://127.0.0.1:8080/feeds", &[], true);
         check(
-            &OwnPlaces::default(),
+            &ProcessAddresses::default(),
             "http://127.0.0.1:8080/feeds",
             &[],
             false,

@@ -18,7 +18,7 @@ use std::{
 use tokio::net::TcpListener;
 
 /// Everything that listens.
-pub(super) struct Doors {
+pub(super) struct OpenListeners {
     pub(super) consumers: Vec<Listener>,
     pub(super) operator: TcpListener,
     /// For those who ask by HTTP what is served by HTTPS.
@@ -51,7 +51,7 @@ impl Listening {
     }
 }
 
-impl Doors {
+impl OpenListeners {
     /// Opens every socket of the configuration, and reads the certificate, unless it is the one that
     /// is held.
     pub(super) async fn open(

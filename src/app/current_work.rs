@@ -20,7 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The work of this process, while it has it. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Workplace(Arc<RwLock<Option<Arc<Work>>>>);
+pub(super) struct CurrentWork(Arc<RwLock<Option<Arc<Work>>>>);
 
 /// The parts that work, and their tasks.
 pub(super) struct Work {
@@ -85,7 +85,7 @@ impl WorkTasks {
     }
 }
 
-impl Workplace {
+impl CurrentWork {
     /// The work, while this process has it.
     pub(super) fn work(&self) -> Option<Arc<Work>> {
         read(&self.0).clone()

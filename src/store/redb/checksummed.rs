@@ -17,17 +17,17 @@ pub(super) type Coded = &'static [u8];
 const SUM_BYTES: usize = 4;
 
 /// The definition of a table of sealed rows.
-pub(super) struct SealedTable<K: Key + 'static>(&'static str, PhantomData<fn() -> K>);
+pub(super) struct ChecksummedTable<K: Key + 'static>(&'static str, PhantomData<fn() -> K>);
 
-impl<K: Key + 'static> Clone for SealedTable<K> {
+impl<K: Key + 'static> Clone for ChecksummedTable<K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<K: Key + 'static> Copy for SealedTable<K> {}
+impl<K: Key + 'static> Copy for ChecksummedTable<K> {}
 
-impl<K: Key + 'static> SealedTable<K> {
+impl<K: Key + 'static> ChecksummedTable<K> {
     pub(super) const fn new(name: &'static str) -> Self {
         Self(name, PhantomData)
     }
@@ -44,7 +44,7 @@ impl<K: Key + 'static> SealedTable<K> {
 }
 
 /// An open table of sealed rows.
-pub(super) struct Sealed<K: Key + 'static, T> {
+pub(super) struct Checksummed<K: Key + 'static, T> {
     table: T,
     name: &'static str,
     key: PhantomData<fn() -> K>,
@@ -91,8 +91,8 @@ pub(super) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
     stored
 }
 
-impl<K: Key + 'static, T> Sealed<K, T> {
-    pub(super) fn new(definition: SealedTable<K>, table: T) -> Self {
+impl<K: Key + 'static, T> Checksummed<K, T> {
+    pub(super) fn new(definition: ChecksummedTable<K>, table: T) -> Self {
         Self {
             table,
             name: definition.name(),
@@ -106,7 +106,7 @@ fn key_of<'k, K: Key + 'static>(key: &'k [u8]) -> K::SelfType<'k> {
     K::from_bytes(key)
 }
 
-impl<K: Key + 'static, T: ReadableTable<K, Coded>> ReadTable for Sealed<K, T> {
+impl<K: Key + 'static, T: ReadableTable<K, Coded>> ReadTable for Checksummed<K, T> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(stored) = self.table.get(key_of::<K>(key))? else {
             return Ok(None);
@@ -158,7 +158,7 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> ReadTable for Sealed<K, T> {
     }
 }
 
-impl<K: Key + 'static> WriteTable for Sealed<K, Table<'_, K, Coded>> {
+impl<K: Key + 'static> WriteTable for Checksummed<K, Table<'_, K, Coded>> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         let stored = seal(self.name, key, value);
         self.table.insert(key_of::<K>(key), stored.as_slice())?;

@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 /// The addresses of the feeds that not everybody may read.
 #[derive(Clone, Debug, Default)]
-pub struct PrivatePlaces {
+pub struct PrivateAddresses {
     is_any: bool,
     hosts: HashSet<Box<str>>,
     by_server: HashMap<Destination, Vec<PrivateAddress>>,
@@ -27,7 +27,7 @@ struct PrivateAddress {
     parameters: Vec<String>,
 }
 
-impl PrivatePlaces {
+impl PrivateAddresses {
     /// The addresses of those among some feeds that not everybody may read: where they are polled,
     /// and by which URLs they are known.
     pub fn of<'a>(feeds: impl IntoIterator<Item = &'a FeedSettings>) -> Self {
@@ -115,7 +115,7 @@ mod tests {
                     ..SiteSettings::new(url(origin))
                 })
                 .collect();
-            let places = PrivatePlaces::of(feeds);
+            let places = PrivateAddresses::of(feeds);
             let public = url("http://x.example/");
             let behind: Vec<bool> = Sites::new(&sites)
                 .iter()
@@ -166,7 +166,7 @@ mod tests {
         ];
         sites[0].access = AccessSettings::Users;
         let behind = |site: &ProxiedSite| {
-            site.leads_to_any_of(&PrivatePlaces::default(), &url("http://x.example/"))
+            site.leads_to_any_of(&PrivateAddresses::default(), &url("http://x.example/"))
         };
         assert!(Sites::new(&sites).iter().all(|site| behind(site)));
     }
@@ -174,7 +174,9 @@ mod tests {
     #[test]
     fn an_address_of_a_private_feed_is_known_in_every_spelling() {
         let check = |feed: &FeedSettings, address: &str, expect: bool| {
-            let found = PrivatePlaces::of([feed]).feed_at(&url(address)).is_some();
+            let found = PrivateAddresses::of([feed])
+                .feed_at(&url(address))
+                .is_some();
             assert_eq!(found, expect, "{address}");
         };
         let feed = private(

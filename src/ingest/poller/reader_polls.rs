@@ -31,32 +31,32 @@ pub const LONE_WAIT: Duration = Duration::from_secs(3);
 const QUIET_US: u64 = SECOND_US;
 
 /// A look that a reader wants. Dropping it ends the wait of all readers.
-pub(super) struct WantedLook {
+pub(super) struct WantedPoll {
     pub(super) feed: FeedNo,
     began: Instant,
     _end: watch::Sender<()>,
 }
 
 /// The looks under way, and what came of the last one of each feed.
-pub(super) struct Looks {
-    pub(super) wanted: Inbox<WantedLook>,
-    notes: Mutex<HashMap<FeedNo, LookNote>>,
+pub(super) struct ReaderPolls {
+    pub(super) wanted: Inbox<WantedPoll>,
+    notes: Mutex<HashMap<FeedNo, ReaderPollNote>>,
 }
 
 /// The looks at one feed.
 #[derive(Debug, Default)]
-struct LookNote {
+struct ReaderPollNote {
     /// The look under way, which has ended when its sender has.
     under_way: Option<(watch::Receiver<()>, Instant)>,
     /// Pace of the last look.
-    pace: LookPace,
+    pace: ReaderPollPace,
     /// Time up to which no look is due, as far as is known.
     quiet_until: Stamp,
 }
 
 /// Time that a look took, which tells who waits for the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum LookPace {
+enum ReaderPollPace {
     /// It ended within [`SHARED_WAIT`], or there was none: all readers wait.
     #[default]
     Prompt,
@@ -66,7 +66,7 @@ enum LookPace {
     Failing,
 }
 
-impl LookPace {
+impl ReaderPollPace {
     fn of(end: &PollEnd, took: Duration) -> Self {
         if !end.is_good() || took > LONE_WAIT {
             Self::Failing
@@ -78,7 +78,7 @@ impl LookPace {
     }
 }
 
-impl LookNote {
+impl ReaderPollNote {
     /// The look under way, and the end of the time for which readers wait for it who did not begin
     /// it.
     fn under_way(&self) -> Option<(watch::Receiver<()>, Instant)> {
@@ -93,7 +93,7 @@ impl LookNote {
     }
 }
 
-impl Default for Looks {
+impl Default for ReaderPolls {
     fn default() -> Self {
         Self {
             wanted: Inbox::new(LOOKS_MAX),
@@ -102,11 +102,11 @@ impl Default for Looks {
     }
 }
 
-impl Looks {
+impl ReaderPolls {
     /// Notes what came of a look, before those who wait for it are told.
-    pub(super) fn ended(&self, look: &WantedLook, end: &PollEnd) {
+    pub(super) fn ended(&self, look: &WantedPoll, end: &PollEnd) {
         let mut notes = lock(&self.notes);
-        notes.entry(look.feed).or_default().pace = LookPace::of(end, look.began.elapsed());
+        notes.entry(look.feed).or_default().pace = ReaderPollPace::of(end, look.began.elapsed());
     }
 
     /// Forgets a feed that is not polled any more.
@@ -126,7 +126,7 @@ impl Poller {
         let mut notes = lock(&self.looks.notes);
         let note = notes.entry(feed).or_default();
         match note.under_way() {
-            Some((_, until)) => note.pace == LookPace::Prompt && Instant::now() < until,
+            Some((_, until)) => note.pace == ReaderPollPace::Prompt && Instant::now() < until,
             None => self.is_due(note, feed, fresh_secs, now),
         }
     }
@@ -142,12 +142,12 @@ impl Poller {
         let mut notes = lock(&self.looks.notes);
         let note = notes.entry(feed).or_default();
         let (mut end, until, waits) = match note.under_way() {
-            Some((end, until)) => (end, until, note.pace == LookPace::Prompt),
+            Some((end, until)) => (end, until, note.pace == ReaderPollPace::Prompt),
             None if !self.is_due(note, feed, fresh_secs, now) => return None,
             None => {
                 let (sender, end) = watch::channel(());
                 let began = Instant::now();
-                let wanted = WantedLook {
+                let wanted = WantedPoll {
                     feed,
                     began,
                     _end: sender,
@@ -156,7 +156,7 @@ impl Poller {
                     return None;
                 }
                 note.under_way = Some((end.clone(), began + SHARED_WAIT));
-                (end, began + LONE_WAIT, note.pace != LookPace::Failing)
+                (end, began + LONE_WAIT, note.pace != ReaderPollPace::Failing)
             }
         };
         if !waits || Instant::now() >= until {
@@ -179,7 +179,7 @@ impl Poller {
         polled_at <= now && now < polled_at.plus_secs(fresh_secs)
     }
 
-    fn is_due(&self, note: &mut LookNote, feed: FeedNo, fresh_secs: u64, now: Stamp) -> bool {
+    fn is_due(&self, note: &mut ReaderPollNote, feed: FeedNo, fresh_secs: u64, now: Stamp) -> bool {
         if note.is_quiet(now) {
             return false;
         }

@@ -3,7 +3,7 @@
 
 use super::{
     idle_body::IdleBody,
-    site_places::{PlaceProgress, SitePlace},
+    site_permits::{PermitProgress, SitePermit},
     watched::BusyConnection,
 };
 use crate::locks::lock;
@@ -20,15 +20,15 @@ use tower::BoxError;
 type ConnectedBody<B> = Arc<Mutex<Option<(IdleBody<B>, BusyConnection)>>>;
 
 /// The body of an answer that holds a place.
-pub(super) struct PlacedBody<B> {
+pub(super) struct PermitBody<B> {
     held: ConnectedBody<B>,
     /// Behind the body, so that its connection is free before its place.
-    place: SitePlace,
-    progress: PlaceProgress,
+    place: SitePermit,
+    progress: PermitProgress,
 }
 
-impl<B: Send + 'static> PlacedBody<B> {
-    pub(super) fn new(body: IdleBody<B>, connection: BusyConnection, place: SitePlace) -> Self {
+impl<B: Send + 'static> PermitBody<B> {
+    pub(super) fn new(body: IdleBody<B>, connection: BusyConnection, place: SitePermit) -> Self {
         let held = Arc::new(Mutex::new(Some((body, connection))));
         let let_go = Arc::downgrade(&held);
         place.when_taken_away(move || {
@@ -44,7 +44,7 @@ impl<B: Send + 'static> PlacedBody<B> {
     }
 }
 
-impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for PlacedBody<B> {
+impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for PermitBody<B> {
     type Data = Bytes;
     type Error = BoxError;
 

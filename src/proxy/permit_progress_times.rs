@@ -25,7 +25,7 @@ const SEC_US: u64 = 1_000_000;
 
 /// The pace of what holds a place. Moments are microseconds since the site began.
 #[derive(Debug)]
-pub(super) struct PlaceMoves {
+pub(super) struct PermitProgressTimes {
     /// The moment to which it would have come at full pace.
     paced_us: AtomicU64,
     /// True once the origin has the whole request.
@@ -34,7 +34,7 @@ pub(super) struct PlaceMoves {
     is_answered: AtomicBool,
 }
 
-impl PlaceMoves {
+impl PermitProgressTimes {
     /// The pace of a request whose body is on its way.
     pub(super) fn new(now: Duration) -> Self {
         Self {
@@ -110,7 +110,7 @@ mod tests {
 
     /// Seconds that a client of so many bytes a second is behind after a minute.
     fn behind(bytes_per_sec: usize) -> f64 {
-        let moves = PlaceMoves::new(secs(0));
+        let moves = PermitProgressTimes::new(secs(0));
         moves.answered(secs(0));
         for second in 1..=60 {
             moves.moved(bytes_per_sec, secs(second));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_ahead_is_no_credit_and_silence_is_forgiven_after_a_minute() {
-        let moves = PlaceMoves::new(secs(0));
+        let moves = PermitProgressTimes::new(secs(0));
         moves.moved(1_000_000, secs(1));
         assert_eq!(moves.due_us(), micros(secs(3)));
         moves.moved(8, secs(4000));
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_request_that_waits_for_its_origin_has_half_a_minute() {
-        let moves = PlaceMoves::new(secs(0));
+        let moves = PermitProgressTimes::new(secs(0));
         moves.sent(secs(10));
         moves.sent(secs(20));
         assert_eq!(moves.due_us(), micros(secs(40)));

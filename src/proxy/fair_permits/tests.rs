@@ -4,12 +4,12 @@ use super::*;
 use proptest::prelude::*;
 
 /// A client of a network of its own.
-fn client(no: u8) -> PlaceHolder {
-    PlaceHolder::client(IpAddr::from([198, 51, no, 1]))
+fn client(no: u8) -> PermitHolder {
+    PermitHolder::client(IpAddr::from([198, 51, no, 1]))
 }
 
-fn of(address: &str) -> PlaceHolder {
-    PlaceHolder::client(address.parse().unwrap())
+fn of(address: &str) -> PermitHolder {
+    PermitHolder::client(address.parse().unwrap())
 }
 
 fn secs(secs: u64) -> Duration {
@@ -18,17 +18,17 @@ fn secs(secs: u64) -> Duration {
 
 /// A place that is taken at a moment.
 fn enter<E>(
-    places: &mut FairPlaces<E>,
-    holder: PlaceHolder,
+    places: &mut FairPermits<E>,
+    holder: PermitHolder,
     end: E,
     now: Duration,
 ) -> Option<Entered<E>> {
-    places.enter(holder, Arc::new(PlaceMoves::new(now)), end, now)
+    places.enter(holder, Arc::new(PermitProgressTimes::new(now)), end, now)
 }
 
 #[test]
 fn one_client_keeps_four_fifths_and_others_find_room() {
-    let mut places = FairPlaces::new(1000);
+    let mut places = FairPermits::new(1000);
     for no in 0..1010 {
         let entered = enter(&mut places, client(1), no, secs(no)).unwrap();
         let first = no.checked_sub(800);
@@ -36,7 +36,7 @@ fn one_client_keeps_four_fifths_and_others_find_room() {
     }
     assert_eq!(places.taken(), 800);
     for other in 0..200 {
-        let other = PlaceHolder::client(IpAddr::from([192, 0, other, 1]));
+        let other = PermitHolder::client(IpAddr::from([192, 0, other, 1]));
         let entered = enter(&mut places, other, 0, secs(2000)).unwrap();
         assert!(entered.lost.is_some());
     }
@@ -44,12 +44,12 @@ fn one_client_keeps_four_fifths_and_others_find_room() {
 }
 
 /// The attack: each place is of another network of one site, and each trickles.
-fn trickling(max: usize, net: impl Fn(usize) -> PlaceHolder, bytes_per_sec: usize) {
-    let mut places = FairPlaces::new(max);
-    let mut moves: Vec<Arc<PlaceMoves>> = Vec::new();
+fn trickling(max: usize, net: impl Fn(usize) -> PermitHolder, bytes_per_sec: usize) {
+    let mut places = FairPermits::new(max);
+    let mut moves: Vec<Arc<PermitProgressTimes>> = Vec::new();
     let mut now = secs(0);
     for no in 0..max {
-        let progress = Arc::new(PlaceMoves::new(now));
+        let progress = Arc::new(PermitProgressTimes::new(now));
         moves.push(progress.clone());
         places.enter(net(no), progress, (), now);
     }
@@ -61,7 +61,7 @@ fn trickling(max: usize, net: impl Fn(usize) -> PlaceHolder, bytes_per_sec: usiz
         }
         // Twenty honest requests a second, each of which is answered and read within it.
         for no in 0..20 {
-            let honest = PlaceHolder::client(IpAddr::from([203, 0, 113, no]));
+            let honest = PermitHolder::client(IpAddr::from([203, 0, 113, no]));
             match enter(&mut places, honest, (), now) {
                 Some(entered) => {
                     got += 1;
@@ -92,7 +92,7 @@ fn a_thousand_sites_of_one_provider_keep_nobody_out() {
         // Likewise everywhere in version 4, and in tunnels.
         let everywhere = |no: usize| {
             let [.., high, low] = (no as u32).to_be_bytes();
-            PlaceHolder::client(IpAddr::from([7, high, low, 1]))
+            PermitHolder::client(IpAddr::from([7, high, low, 1]))
         };
         trickling(1000, everywhere, bytes_per_sec);
         let tunnels = |no: usize| of(&format!("2002:0700:{no:04x}:1::1"));
@@ -102,17 +102,17 @@ fn a_thousand_sites_of_one_provider_keep_nobody_out() {
 
 #[test]
 fn the_addresses_of_one_network_of_version_four_are_weighed_together() {
-    let mut places = FairPlaces::new(1000);
+    let mut places = FairPermits::new(1000);
     for no in 0..200_u8 {
         for _ in 0..5 {
-            let holder = PlaceHolder::client(IpAddr::from([198, 51, 100, no]));
+            let holder = PermitHolder::client(IpAddr::from([198, 51, 100, no]));
             enter(&mut places, holder, (), secs(0));
         }
     }
     assert_eq!(places.taken(), 800, "then the network is refused");
     assert_eq!(
         places.most(),
-        Some((PlaceHolder::Net("198.51.100.0/24".parse().unwrap()), 800))
+        Some((PermitHolder::Net("198.51.100.0/24".parse().unwrap()), 800))
     );
     // A reader with six requests at once is nobody with too many.
     for no in 0..6 {
@@ -124,8 +124,8 @@ fn the_addresses_of_one_network_of_version_four_are_weighed_together() {
 
 #[test]
 fn neighbours_of_a_greedy_client_keep_their_places() {
-    let mut places = FairPlaces::new(100);
-    let neighbour = |no: u8| PlaceHolder::client(IpAddr::from([198, 51, 100, no]));
+    let mut places = FairPermits::new(100);
+    let neighbour = |no: u8| PermitHolder::client(IpAddr::from([198, 51, 100, no]));
     for no in 1..30 {
         enter(&mut places, neighbour(no), no, secs(0)).unwrap();
     }
@@ -139,8 +139,10 @@ fn neighbours_of_a_greedy_client_keep_their_places() {
 
 #[test]
 fn whoever_is_furthest_behind_goes_first() {
-    let mut places = FairPlaces::new(5);
-    let progress: Vec<_> = (0..4).map(|_| Arc::new(PlaceMoves::new(secs(0)))).collect();
+    let mut places = FairPermits::new(5);
+    let progress: Vec<_> = (0..4)
+        .map(|_| Arc::new(PermitProgressTimes::new(secs(0))))
+        .collect();
     for (no, progress) in progress.iter().enumerate() {
         places
             .enter(client(1), progress.clone(), no, secs(0))
@@ -160,8 +162,8 @@ fn whoever_is_furthest_behind_goes_first() {
 
 #[test]
 fn an_address_that_may_be_many_has_never_too_many_and_its_slowest_goes_when_none_is_free() {
-    let proxy = PlaceHolder::many(IpAddr::from([127, 0, 0, 1]));
-    let mut places = FairPlaces::new(10);
+    let proxy = PermitHolder::many(IpAddr::from([127, 0, 0, 1]));
+    let mut places = FairPermits::new(10);
     for no in 0..10 {
         assert!(
             enter(&mut places, proxy, no, secs(0))
@@ -184,7 +186,7 @@ fn an_address_that_may_be_many_has_never_too_many_and_its_slowest_goes_when_none
 
 #[test]
 fn who_comes_again_at_once_is_refused_and_others_are_not() {
-    let mut places = FairPlaces::new(10);
+    let mut places = FairPermits::new(10);
     let at = Duration::from_millis;
     for no in 0..8 {
         enter(&mut places, client(1), (), at(no)).unwrap();
@@ -203,7 +205,7 @@ fn who_comes_again_at_once_is_refused_and_others_are_not() {
 
 #[test]
 fn a_site_that_comes_again_from_another_network_is_refused_too() {
-    let mut places = FairPlaces::new(100);
+    let mut places = FairPermits::new(100);
     let mut got = 0;
     for no in 0..5000_u64 {
         let holder = of(&format!("2001:db8:7:{no:x}::1"));
@@ -214,15 +216,15 @@ fn a_site_that_comes_again_from_another_network_is_refused_too() {
 
 #[test]
 fn a_request_that_waits_for_its_origin_is_not_the_slowest_for_half_a_minute() {
-    let mut places = FairPlaces::new(3);
-    let waiting = |places: &mut FairPlaces<u8>, no| {
-        let progress = Arc::new(PlaceMoves::new(secs(0)));
+    let mut places = FairPermits::new(3);
+    let waiting = |places: &mut FairPermits<u8>, no| {
+        let progress = Arc::new(PermitProgressTimes::new(secs(0)));
         progress.sent(secs(0));
         places.enter(client(no), progress, no, secs(0)).unwrap();
     };
     waiting(&mut places, 1);
     waiting(&mut places, 2);
-    let slow = Arc::new(PlaceMoves::new(secs(0)));
+    let slow = Arc::new(PermitProgressTimes::new(secs(0)));
     slow.answered(secs(20));
     places.enter(client(3), slow, 3, secs(20)).unwrap();
     let lost = enter(&mut places, client(4), 4, secs(25)).unwrap().lost;
@@ -237,7 +239,7 @@ fn a_request_that_waits_for_its_origin_is_not_the_slowest_for_half_a_minute() {
 #[test]
 fn of_few_places_one_is_kept_for_others_and_the_only_one_goes_once_it_is_due() {
     for max in 2..5 {
-        let mut places = FairPlaces::new(max);
+        let mut places = FairPermits::new(max);
         for no in 0..20 {
             enter(&mut places, client(1), (), secs(no)).unwrap();
         }
@@ -245,7 +247,7 @@ fn of_few_places_one_is_kept_for_others_and_the_only_one_goes_once_it_is_due() {
         let entered = enter(&mut places, client(2), (), secs(20));
         assert!(entered.is_some(), "{max}");
     }
-    let mut places = FairPlaces::new(1);
+    let mut places = FairPermits::new(1);
     enter(&mut places, client(1), (), secs(0)).unwrap();
     assert!(enter(&mut places, client(2), (), secs(1)).is_none());
     let entered = enter(&mut places, client(2), (), secs(2)).unwrap();
@@ -268,11 +270,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Some clients, of whom some are neighbours, one that may be many, and one that is not known.
-fn holder(no: u8) -> PlaceHolder {
+fn holder(no: u8) -> PermitHolder {
     match no {
-        7 => PlaceHolder::Unknown,
-        6 => PlaceHolder::many(IpAddr::from([10, 0, 0, 1])),
-        3..6 => PlaceHolder::client(IpAddr::from([203, 0, 113, no])),
+        7 => PermitHolder::Unknown,
+        6 => PermitHolder::many(IpAddr::from([10, 0, 0, 1])),
+        3..6 => PermitHolder::client(IpAddr::from([203, 0, 113, no])),
         _ => client(no),
     }
 }
@@ -283,14 +285,14 @@ proptest! {
         max in 1..30_usize,
         steps in prop::collection::vec(step(), 0..200),
     ) {
-        let mut places = FairPlaces::new(max);
-        let mut held: Vec<(PlaceNo, Arc<PlaceMoves>, usize)> = Vec::new();
+        let mut places = FairPermits::new(max);
+        let mut held: Vec<(PermitNo, Arc<PermitProgressTimes>, usize)> = Vec::new();
         for (at, step) in steps.into_iter().enumerate() {
             let now = secs(at as u64);
             match step {
                 Step::Enter(no) => {
                     let before = held.len();
-                    let progress = Arc::new(PlaceMoves::new(now));
+                    let progress = Arc::new(PermitProgressTimes::new(now));
                     let entered = places.enter(holder(no), progress.clone(), at, now);
                     let Some(entered) = entered else {
                         prop_assert_eq!(before, max, "it is refused only where none is free");

@@ -6,24 +6,24 @@ fn at(host: &str) -> Destination {
     Destination::of(&format!("http://{host}.example/"))
 }
 
-fn enter(places: &Places, host: &str) -> Option<Place> {
+fn enter(places: &CallbackPermits, host: &str) -> Option<CallbackPermit> {
     places
-        .enter(&at(host), Errand::Question)
+        .enter(&at(host), RequestPurpose::Question)
         .now_or_never()
         .map(|entered| entered.unwrap())
 }
 
-fn enter_all(places: &Places, host: &str) -> Vec<Place> {
+fn enter_all(places: &CallbackPermits, host: &str) -> Vec<CallbackPermit> {
     std::iter::from_fn(|| enter(places, host)).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_destination_takes_no_room_from_the_others() {
-    let places = Places::new(200, 20);
+    let places = CallbackPermits::new(200, 20);
     assert_eq!(enter_all(&places, "one").len(), 11);
-    let places = Places::new(200, 10);
+    let places = CallbackPermits::new(200, 10);
     assert_eq!(enter_all(&places, "one").len(), 10, "no more than its room");
-    let places = Places::new(2, 2);
+    let places = CallbackPermits::new(2, 2);
     let one = enter(&places, "one");
     let other = enter(&places, "other");
     assert!(
@@ -40,8 +40,8 @@ async fn a_destination_takes_no_room_from_the_others() {
 
 #[tokio::test(start_paused = true)]
 async fn there_is_always_a_place_for_the_next_destination() {
-    let places = Places::new(200, 20);
-    let mut held: Vec<Place> = Vec::new();
+    let places = CallbackPermits::new(200, 20);
+    let mut held: Vec<CallbackPermit> = Vec::new();
     for n in 0..50 {
         let taken = enter_all(&places, &format!("greedy-{n}"));
         assert!(!taken.is_empty(), "destination {n} has its first place");
@@ -52,22 +52,22 @@ async fn there_is_always_a_place_for_the_next_destination() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_that_take_long_count_apart_up_to_a_limit() {
-    let places = Places::new(16, 16);
-    let hosts = |names: std::ops::Range<u32>| -> Vec<Place> {
+    let places = CallbackPermits::new(16, 16);
+    let hosts = |names: std::ops::Range<u32>| -> Vec<CallbackPermit> {
         names
             .flat_map(|n| enter_all(&places, &n.to_string()))
             .collect()
     };
     let mut first = hosts(0..30);
     assert_eq!(first.len(), 16);
-    first.iter_mut().for_each(Place::slowed);
+    first.iter_mut().for_each(CallbackPermit::slowed);
     assert!(
         enter(&places, "0").is_none(),
         "in trouble, and their share is taken"
     );
     let mut second = hosts(100..130);
     assert_eq!(second.len(), 8, "half of them count apart");
-    second.iter_mut().for_each(Place::slowed);
+    second.iter_mut().for_each(CallbackPermit::slowed);
     let third = hosts(200..230);
     assert_eq!(
         third.len(),
@@ -82,13 +82,13 @@ async fn requests_that_take_long_count_apart_up_to_a_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn destinations_in_trouble_share_a_quarter() {
-    let places = Places::new(40, 10);
+    let places = CallbackPermits::new(40, 10);
     for n in 0..100 {
         enter(&places, &format!("slow-{n}"))
             .unwrap()
             .ended(Ending::AnsweredSlowly);
     }
-    let held: Vec<Place> = (0..100)
+    let held: Vec<CallbackPermit> = (0..100)
         .flat_map(|n| enter_all(&places, &format!("slow-{n}")))
         .collect();
     assert_eq!(held.len(), 10);
@@ -97,12 +97,12 @@ async fn destinations_in_trouble_share_a_quarter() {
 
 #[tokio::test(start_paused = true)]
 async fn places_go_to_destinations_in_turn_and_nobody_who_left_keeps_one() {
-    let places = Places::new(2, 1);
+    let places = CallbackPermits::new(2, 1);
     let held = [enter(&places, "a").unwrap(), enter(&places, "b").unwrap()];
     let hosts = ["c", "c", "c", "d"].map(at);
     let mut waiting: Vec<_> = hosts
         .iter()
-        .map(|host| Box::pin(places.enter(host, Errand::Question)))
+        .map(|host| Box::pin(places.enter(host, RequestPurpose::Question)))
         .collect();
     for waits in &mut waiting {
         assert!(waits.now_or_never().is_none());
@@ -122,31 +122,31 @@ async fn places_go_to_destinations_in_turn_and_nobody_who_left_keeps_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_push_is_not_sent_where_nobody_answers_and_a_question_is() {
-    let places = Places::new(200, 20);
+    let places = CallbackPermits::new(200, 20);
     let dead = at("dead");
     for _ in 0..5 {
         places
-            .enter(&dead, Errand::Push)
+            .enter(&dead, RequestPurpose::Push)
             .await
             .unwrap()
             .ended(Ending::Silent);
     }
-    let closed = places.enter(&dead, Errand::Push).await.unwrap_err();
+    let closed = places.enter(&dead, RequestPurpose::Push).await.unwrap_err();
     assert!(closed.wait >= Duration::from_secs(20), "{closed:?}");
     places
-        .enter(&dead, Errand::Question)
+        .enter(&dead, RequestPurpose::Question)
         .await
         .unwrap()
         .ended(Ending::Answered);
     assert!(
-        places.enter(&dead, Errand::Push).await.is_ok(),
+        places.enter(&dead, RequestPurpose::Push).await.is_ok(),
         "it has answered"
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn destinations_at_rest_are_forgotten() {
-    let places = Places::new(200, 20);
+    let places = CallbackPermits::new(200, 20);
     for n in 0..10 * SWEEP_MIN {
         let ending = if n % 2 == 0 {
             Ending::Answered
@@ -163,14 +163,14 @@ async fn destinations_at_rest_are_forgotten() {
 /// One thing that happens to the room; numbers are taken modulo what there is.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
-    Enters(u8, Errand),
+    Enters(u8, RequestPurpose),
     Leaves(u8),
     Ends(u8, Ending),
     Slows(u8),
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
-    let errand = prop_oneof![4 => Just(Errand::Push), 1 => Just(Errand::Question)];
+    let errand = prop_oneof![4 => Just(RequestPurpose::Push), 1 => Just(RequestPurpose::Question)];
     let ending = prop_oneof![
         6 => Just(Ending::Answered),
         1 => Just(Ending::AnsweredSlowly),
@@ -186,9 +186,9 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 /// Callers of a room: those who wait, and the places of those who do not.
 struct Crowd {
-    places: Places,
-    waiting: Vec<BoxFuture<'static, Result<Place, IsClosed>>>,
-    held: Vec<Place>,
+    places: CallbackPermits,
+    waiting: Vec<BoxFuture<'static, Result<CallbackPermit, IsClosed>>>,
+    held: Vec<CallbackPermit>,
 }
 
 impl Crowd {
@@ -261,7 +261,7 @@ proptest! {
         one_max in 1_usize..8,
         happenings in proptest::collection::vec(happening(), 1..400),
     ) {
-        let places = Places::new(all_max, one_max);
+        let places = CallbackPermits::new(all_max, one_max);
         let mut crowd = Crowd { places, waiting: Vec::new(), held: Vec::new() };
         for happening in happenings {
             crowd.happens(happening);
@@ -276,7 +276,7 @@ proptest! {
 #[test]
 fn a_freed_place_costs_the_same_however_many_wait() {
     for waiters in [200, 20_000] {
-        let places = Places::new(50, 20);
+        let places = CallbackPermits::new(50, 20);
         // A quarter of the hosts is in trouble, as their share of the room is.
         for n in (0..waiters).step_by(4) {
             enter(&places, &format!("h{n}"))
@@ -286,7 +286,7 @@ fn a_freed_place_costs_the_same_however_many_wait() {
         let mut waiting: VecDeque<_> = (0..waiters)
             .map(|n| {
                 let (places, host) = (places.clone(), at(&format!("h{n}")));
-                async move { places.enter(&host, Errand::Push).await }.boxed()
+                async move { places.enter(&host, RequestPurpose::Push).await }.boxed()
             })
             .collect();
         let mut held = VecDeque::new();
@@ -299,7 +299,8 @@ fn a_freed_place_costs_the_same_however_many_wait() {
         });
         let mut most = 0;
         // Only brisk places become free: the troubled who wait are in nobody's way.
-        let brisk_at = |held: &VecDeque<Place>| held.iter().position(|p| p.lane == Lane::Brisk);
+        let brisk_at =
+            |held: &VecDeque<CallbackPermit>| held.iter().position(|p| p.lane == Lane::Brisk);
         for _ in 0..40 {
             let place = held.remove(brisk_at(&held).unwrap()).unwrap();
             let before = places.lock().steps;
@@ -319,10 +320,10 @@ fn a_freed_place_costs_the_same_however_many_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn a_host_at_its_own_limit_is_in_no_queue() {
-    let places = Places::new(200, 1);
+    let places = CallbackPermits::new(200, 1);
     let held = enter(&places, "one").unwrap();
     let host = at("one");
-    let mut waits = Box::pin(places.enter(&host, Errand::Push));
+    let mut waits = Box::pin(places.enter(&host, RequestPurpose::Push));
     assert!((&mut waits).now_or_never().is_none());
     assert!(places.lock().used[&host].turn.is_none());
     drop(held);

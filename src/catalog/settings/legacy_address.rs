@@ -19,7 +19,7 @@ pub enum ServePlain {
 
 /// The place of a feed in the site before which we stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LegacyPlace {
+pub struct LegacyAddress {
     /// The number of the site, from 0.
     pub site: usize,
     /// Path and query, byte for byte.
@@ -27,7 +27,7 @@ pub struct LegacyPlace {
     /// The whole address, as readers know it; also the topic of those that subscribe to it.
     pub url: Url,
     /// Addresses that the feed had before: they are answered as its own.
-    pub former: Vec<FormerPlace>,
+    pub former: Vec<FormerAddress>,
     /// The document that a plain reader gets.
     pub plain: ServePlain,
     /// Seconds for which the document is given without asking the origin; 0: it is never asked for
@@ -39,7 +39,7 @@ pub struct LegacyPlace {
 
 /// An address that a feed of a site had before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FormerPlace {
+pub struct FormerAddress {
     /// The site that has its host now; `None` if none has: then it is a topic only.
     pub site: Option<usize>,
     /// Path and query.
@@ -59,7 +59,7 @@ pub enum FeedNamer {
     Table,
 }
 
-impl LegacyPlace {
+impl LegacyAddress {
     /// An address of the first site, of a feed that is served as usual.
     pub fn at(url: Url) -> Self {
         Self {

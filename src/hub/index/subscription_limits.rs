@@ -10,7 +10,7 @@ use std::{
 
 /// Subscriptions that there may be.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::hub) struct Room {
+pub(in crate::hub) struct SubscriptionLimits {
     pub(in crate::hub) subscriptions_max: usize,
     pub(in crate::hub) unverified_max: usize,
     /// Those of callbacks of one host.
@@ -120,7 +120,7 @@ impl Entries {
         &mut self,
         applicant: Applicant,
         host: &str,
-        room: Room,
+        room: SubscriptionLimits,
     ) -> Result<(), IndexLimit> {
         let has_room = self.of_no.len() < room.subscriptions_max
             || self.let_go(self.unverified.all.hopeless.first().copied());
@@ -143,7 +143,12 @@ impl Entries {
         Ok(())
     }
 
-    fn make_unverified_room(&mut self, applicant: Applicant, host: &str, room: Room) -> bool {
+    fn make_unverified_room(
+        &mut self,
+        applicant: Applicant,
+        host: &str,
+        room: SubscriptionLimits,
+    ) -> bool {
         let max = room.unverified_max;
         let of_client = self.unverified.of_client.get(&applicant.client);
         let (count, oldest) = count_and_oldest(of_client);

@@ -19,7 +19,7 @@ async fn read(running: &Running, feed: FeedNo) -> u128 {
 
 #[tokio::test(start_paused = true)]
 async fn an_old_copy_is_asked_after_once_for_all_who_read_it_and_nobody_asks_while_nobody_reads() {
-    let house = House::new(|n, _| ready(ok(if n == 0 { ONE } else { TWO })));
+    let house = PollerRig::new(|n, _| ready(ok(if n == 0 { ONE } else { TWO })));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(FRESH - 1).await;
@@ -52,7 +52,7 @@ async fn an_old_copy_is_asked_after_once_for_all_who_read_it_and_nobody_asks_whi
 
 #[tokio::test(start_paused = true)]
 async fn the_reader_who_begins_a_look_waits_for_three_seconds_and_others_for_half_a_second() {
-    let house = House::new(|n, _| async move {
+    let house = PollerRig::new(|n, _| async move {
         match n {
             1 | 2 => sleep(Duration::from_millis(1200)).await,
             3 => pass(5).await,
@@ -95,7 +95,7 @@ async fn the_reader_who_begins_a_look_waits_for_three_seconds_and_others_for_hal
 
 #[tokio::test(start_paused = true)]
 async fn an_origin_that_fails_is_looked_at_ever_more_seldom_and_nobody_waits_for_it() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         ready(if (1..4).contains(&n) {
             status(500, &[])
         } else {
@@ -119,7 +119,7 @@ async fn an_origin_that_fails_is_looked_at_ever_more_seldom_and_nobody_waits_for
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_the_origin_asked_for_is_kept() {
-    let house = House::new(|n, _| {
+    let house = PollerRig::new(|n, _| {
         ready(if n == 1 {
             status(503, &[("retry-after", "1800")])
         } else {
@@ -140,7 +140,7 @@ async fn a_pause_that_the_origin_asked_for_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn a_look_while_the_feed_is_polled_ends_with_that_poll() {
-    let house = House::new(|n, _| async move {
+    let house = PollerRig::new(|n, _| async move {
         if n == 1 {
             sleep(Duration::from_millis(200)).await;
         }
@@ -172,10 +172,10 @@ async fn a_broken_document_takes_the_place_of_a_good_one_after_a_quarter_of_an_h
         }
     };
     let check = async |good_again: usize, expect_at: u64| {
-        let house = House::new(script(good_again));
+        let house = PollerRig::new(script(good_again));
         let mut feed = house.feed("blog", URL, HOUR, DAY).await;
         let known_as = Url::parse("http://me.example/rss").unwrap();
-        feed.legacy = Some(crate::ingest::LegacyPlace::at(known_as).into());
+        feed.legacy = Some(crate::ingest::LegacyAddress::at(known_as).into());
         let running = house.start([&feed]).await;
         pass(FRESH).await;
         let kept = async || house.store.document(feed.no).await.unwrap().unwrap().body;

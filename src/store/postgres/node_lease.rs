@@ -30,7 +30,7 @@ const FALLEN_REST: Duration = Duration::from_millis(if cfg!(test) { 300 } else {
 const PAYLOAD_BYTES_MAX: usize = 7_900;
 
 /// The seat of this process.
-pub(super) struct NodeSeat {
+pub(super) struct NodeLease {
     /// The number of this process, which is random.
     pub(super) id: i32,
     /// True where notifications are sent and heard.
@@ -113,7 +113,7 @@ struct ToTell {
     others: BTreeSet<String>,
 }
 
-impl NodeSeat {
+impl NodeLease {
     pub(super) fn new(id: i32, is_woken: bool, duty: watch::Sender<Duty>) -> Self {
         Self {
             id,
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn more_feeds_than_a_notification_holds_are_told_as_a_sweep() {
-        let seat = NodeSeat::new(1, true, watch::channel(Duty::Working).0);
+        let seat = NodeLease::new(1, true, watch::channel(Duty::Working).0);
         let known = KnownHead {
             rev: 1,
             head: Head::default(),
@@ -334,7 +334,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_works_no_more_does_not_take_over_at_once() {
         let (duty, _) = watch::channel(Duty::Following);
-        let seat = NodeSeat::new(1, true, duty);
+        let seat = NodeLease::new(1, true, duty);
         assert!(!seat.has_just_fallen());
         seat.set_duty(Duty::Working);
         assert!(!seat.has_just_fallen());

@@ -15,23 +15,23 @@ use http::StatusCode;
 use std::sync::Arc;
 
 /// The desk for the registry.
-pub(super) struct RegistryDesk {
+pub(super) struct RegistryService {
     pub(super) store: Arc<dyn Store>,
     /// The feeds in force, or those of the configuration.
     pub(super) catalog: Arc<CatalogSnapshot>,
     pub(super) reader: EntryReader,
-    pub(super) place: ChangePlace,
+    pub(super) place: ChangeScope,
 }
 
 /// The place in which a change takes effect.
-pub(super) enum ChangePlace {
+pub(super) enum ChangeScope {
     /// A running process.
     Running(Arc<Reloader>),
     /// A store that nobody serves, beside this configuration.
     Alone(Box<Config>),
 }
 
-impl RegistryDesk {
+impl RegistryService {
     /// Carries out a command. A change is in force when it is answered.
     pub(super) async fn run(self, command: RegistryCommand) -> RegistryAnswer {
         let answer = match command {
@@ -84,7 +84,7 @@ impl RegistryDesk {
 
     async fn change(&self, wanted: WantedChange) -> Result<PlannedChange, RegistryAnswer> {
         match &self.place {
-            ChangePlace::Running(reloader) => {
+            ChangeScope::Running(reloader) => {
                 // Whoever asked may go away: what is kept is put in force all the same.
                 let reloader = Arc::clone(reloader);
                 let changed = tokio::spawn(async move { reloader.change_registry(wanted).await });
@@ -92,7 +92,7 @@ impl RegistryDesk {
                     Err(registry::away(StoreError::Failed(error.to_string())))
                 })
             }
-            ChangePlace::Alone(config) => {
+            ChangeScope::Alone(config) => {
                 let (store, config) = (&*self.store, || (**config).clone());
                 let mut planned = registry::plan(store, &config, &self.reader, wanted).await?;
                 registry::make(store, &mut planned).await?;

@@ -1,10 +1,10 @@
-//! ReaderLooks at the origins of old feeds for their readers: made by the poller of this process while it
+//! PollsForReaders at the origins of old feeds for their readers: made by the poller of this process while it
 //! works, asked of the one that works else; not when one is due there.
 
-use super::{relay::Relay, workplace::Workplace};
+use super::{current_work::CurrentWork, relay::Relay};
 use crate::{
     feed::record::FeedNo, ingest::LONE_WAIT, locks::lock, notify::Notify,
-    serve::sites::fresh_looks::FreshLooks,
+    serve::sites::poll_for_reader::PollForReader,
 };
 use futures_util::future::BoxFuture;
 use std::{
@@ -15,8 +15,8 @@ use std::{
 use tokio::time::{Instant, timeout};
 
 /// The way to looks.
-pub(super) struct ReaderLooks {
-    pub(super) workplace: Workplace,
+pub(super) struct PollsForReaders {
+    pub(super) workplace: CurrentWork,
     pub(super) relay: Relay,
     pub(super) notify: Arc<Notify>,
     /// Time at which the process that works was last asked for a look at each feed. Feeds of sites
@@ -24,7 +24,7 @@ pub(super) struct ReaderLooks {
     pub(super) asked: Mutex<HashMap<FeedNo, Instant>>,
 }
 
-impl ReaderLooks {
+impl PollsForReaders {
     /// True when the last question for a look is so old that the copy may be too old, too.
     fn is_due(&self, feed: FeedNo, fresh_secs: u64) -> bool {
         let asked = lock(&self.asked).get(&feed).copied();
@@ -33,7 +33,7 @@ impl ReaderLooks {
     }
 }
 
-impl FreshLooks for ReaderLooks {
+impl PollForReader for PollsForReaders {
     fn is_wanted(&self, feed: FeedNo, fresh_secs: u64) -> bool {
         match self.workplace.work() {
             Some(work) => work.poller.wants_look(feed, fresh_secs),

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 /// The part of everfeed for which a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::app) enum Door {
+pub(in crate::app) enum RelayTarget {
     /// The hub.
     Hub,
     /// The operator's listener.
@@ -26,8 +26,8 @@ pub(in crate::app) enum Door {
 
 /// A request, with what the process that got it knows of its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::app) struct Letter {
-    pub(in crate::app) door: Door,
+pub(in crate::app) struct RelayRequest {
+    pub(in crate::app) door: RelayTarget,
     /// The address of the sender, as far as it is known.
     pub(in crate::app) client: Option<IpAddr>,
     /// The user and the token by which the sender is known.
@@ -62,9 +62,9 @@ fn put_fields(headers: &mut HeaderMap, fields: &[(String, String)]) {
     }
 }
 
-impl Letter {
+impl RelayRequest {
     pub(in crate::app) fn of(
-        door: Door,
+        door: RelayTarget,
         request: &Request<Bytes>,
         client: Option<IpAddr>,
         sender: Option<PrincipalId>,
@@ -148,10 +148,15 @@ mod tests {
             user: UserNo(7),
             token: Some(TokenNo(9)),
         };
-        let letter = Letter::of(Door::Hub, &request, Some([127, 0, 0, 1].into()), Some(id));
+        let letter = RelayRequest::of(
+            RelayTarget::Hub,
+            &request,
+            Some([127, 0, 0, 1].into()),
+            Some(id),
+        );
         let words = letter.words();
         assert!(!String::from_utf8_lossy(&words).contains("secret"));
-        let read = Letter::read(&words).unwrap();
+        let read = RelayRequest::read(&words).unwrap();
         assert_eq!((&read, read.sender()), (&letter, Some(id)));
         let again = read.request().unwrap();
         assert_eq!(
@@ -177,7 +182,7 @@ mod tests {
 
     #[test]
     fn words_of_another_version_are_not_guessed() {
-        assert!(Letter::read(b"{\"door\":\"Cellar\"}").is_none());
+        assert!(RelayRequest::read(b"{\"door\":\"Cellar\"}").is_none());
         assert!(read_reply(b"{}").is_none());
     }
 }

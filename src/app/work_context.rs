@@ -1,13 +1,13 @@
 //! The things by which work is begun, and its beginning; not what it does.
 
 use super::{
-    doors::Listening,
+    current_work::{CurrentWork, Work, WorkTasks},
     feed_sort::ItemCounts,
     insight::Overview,
+    open_listeners::Listening,
     reload::Reloader,
     watch::FaultWatch,
     wiring::Wiring,
-    workplace::{Work, WorkTasks, Workplace},
 };
 use crate::{
     acme::{CertificateKeeper, keeper::KeeperParts},
@@ -18,19 +18,19 @@ use anyhow::Context as _;
 use std::sync::Arc;
 
 /// The things that stay while work comes and goes, and by which it is begun.
-pub(super) struct Bench {
+pub(super) struct WorkContext {
     pub(super) wiring: Wiring,
     pub(super) readers: Arc<Readers>,
     pub(super) context: Arc<ServeContext>,
     pub(super) listening: Listening,
     pub(super) reloader: Arc<Reloader>,
-    pub(super) workplace: Workplace,
+    pub(super) workplace: CurrentWork,
     /// The certificate that everfeed gets itself.
     pub(super) certificate: Option<KeeperParts>,
     pub(super) started_at: String,
 }
 
-impl Bench {
+impl WorkContext {
     /// Begins to work with the feeds of the catalog, which are registered. An error leaves nothing
     /// running.
     pub(super) async fn begin(&self) -> anyhow::Result<Overview> {

@@ -29,11 +29,11 @@ const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// Room for requests to callbacks. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Places(Arc<Mutex<PlaceRoom>>);
+pub(super) struct CallbackPermits(Arc<Mutex<PermitTable>>);
 
 /// Purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Errand {
+pub(super) enum RequestPurpose {
     /// To deliver. Not sent to a destination that is closed.
     Push,
     /// To ask. It is sent to a closed destination, too: whoever asks for it says that somebody is
@@ -50,15 +50,15 @@ pub(super) struct IsClosed {
 
 /// Room for one request, until dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Places,
+pub(super) struct CallbackPermit {
+    places: CallbackPermits,
     destination: Arc<Destination>,
     /// The part of the room that it counts in.
     lane: Lane,
 }
 
 #[derive(Debug)]
-struct PlaceRoom {
+struct PermitTable {
     /// Requests under way in the common room at most.
     all_max: usize,
     /// Requests under way to one destination at most.
@@ -76,7 +76,7 @@ struct PlaceRoom {
 struct Used {
     brisk: usize,
     slow: usize,
-    waiting: VecDeque<oneshot::Sender<Place>>,
+    waiting: VecDeque<oneshot::Sender<CallbackPermit>>,
     /// Its number in turn, since it waits or since its last place.
     number: u64,
     /// Its place in a queue; `None` where nobody waits or it is at its own limit.
@@ -131,12 +131,12 @@ impl Used {
     }
 }
 
-impl Places {
+impl CallbackPermits {
     /// Room for `all_max` requests, of which one destination has at most `one_max`, and for half as
     /// many besides that take long.
     pub(super) fn new(all_max: usize, one_max: usize) -> Self {
         let all_max = all_max.max(1);
-        let room = PlaceRoom {
+        let room = PermitTable {
             all_max,
             one_max: one_max.max(1),
             // Requests to destinations in trouble, where none takes longer than expected.
@@ -149,7 +149,7 @@ impl Places {
         Self(Arc::new(Mutex::new(room)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, PlaceRoom> {
+    fn lock(&self) -> MutexGuard<'_, PermitTable> {
         lock(&self.0)
     }
 
@@ -157,14 +157,14 @@ impl Places {
     pub(super) async fn enter(
         &self,
         destination: &Destination,
-        errand: Errand,
-    ) -> Result<Place, IsClosed> {
+        errand: RequestPurpose,
+    ) -> Result<CallbackPermit, IsClosed> {
         loop {
             let waiting = {
                 let mut room = self.lock();
                 room.sweep();
                 let (destination, used) = room.used_by(destination);
-                if errand == Errand::Push {
+                if errand == RequestPurpose::Push {
                     used.health
                         .pass(Instant::now())
                         .map_err(|wait| IsClosed { wait })?;
@@ -184,7 +184,7 @@ impl Places {
     }
 }
 
-impl Places {
+impl CallbackPermits {
     /// Lets the next request pass to a destination that is closed.
     pub(super) fn let_pass(&self, destination: &Destination) {
         if let Some(used) = self.lock().used.get_mut(destination) {
@@ -193,7 +193,7 @@ impl Places {
     }
 }
 
-impl PlaceRoom {
+impl PermitTable {
     /// The part that a destination uses, and its name as it is kept.
     fn used_by(&mut self, destination: &Destination) -> (Arc<Destination>, &mut Used) {
         let kept = self.used.get_key_value(destination);
@@ -212,7 +212,7 @@ impl PlaceRoom {
     }
 
     /// Takes a place; there is one.
-    fn take(&mut self, places: &Places, destination: &Arc<Destination>) -> Place {
+    fn take(&mut self, places: &CallbackPermits, destination: &Arc<Destination>) -> CallbackPermit {
         let number = self.lanes.next_number();
         let (_, used) = self.used_by(destination);
         used.used_at = Instant::now();
@@ -221,14 +221,14 @@ impl PlaceRoom {
         *used.held_in(lane) += 1;
         self.lanes.taken(lane);
         self.queue(destination);
-        Place {
+        CallbackPermit {
             places: places.clone(),
             destination: destination.clone(),
             lane,
         }
     }
 
-    fn wait(&mut self, destination: &Arc<Destination>) -> oneshot::Receiver<Place> {
+    fn wait(&mut self, destination: &Arc<Destination>) -> oneshot::Receiver<CallbackPermit> {
         let (give, given) = oneshot::channel();
         let number = self.lanes.next_number();
         let (_, used) = self.used_by(destination);
@@ -275,7 +275,7 @@ impl PlaceRoom {
     /// Gives free places to those who wait, one to a destination and turn. What could not be given
     /// is returned, to be dropped outside of the lock. It looks at no destination that gets none.
     #[must_use]
-    fn give(&mut self, places: &Places) -> Vec<Place> {
+    fn give(&mut self, places: &CallbackPermits) -> Vec<CallbackPermit> {
         let mut refused = Vec::new();
         while let Some(destination) = self.lanes.next() {
             #[cfg(test)]
@@ -306,7 +306,7 @@ impl PlaceRoom {
     }
 }
 
-impl Place {
+impl CallbackPermit {
     /// The request takes long: it counts apart from now on, and its destination as slow.
     pub(super) fn slowed(&mut self) {
         let places = self.places.clone();
@@ -344,7 +344,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallbackPermit {
     fn drop(&mut self) {
         let places = self.places.clone();
         let mut guard = places.lock();

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 /// Room for ordinary bodies, and beside it for large ones, for which no ordinary one waits.
-pub(super) struct BodyRoom {
+pub(super) struct BodyPermits {
     pub(super) ordinary: Arc<ByteBudget>,
     pub(super) large: ByteBudget,
     places: Semaphore,
@@ -19,7 +19,7 @@ pub(super) struct BodyRoom {
     scan_places: Semaphore,
 }
 
-impl BodyRoom {
+impl BodyPermits {
     // Decides: Is there memory for an answer?
     /// Room for so many bytes of answers, beside those that are kept.
     pub(super) fn new(answers_bytes_max: usize, kept_bytes_max: u64) -> Self {

@@ -2,7 +2,7 @@
 
 use super::{HubClient, Parts};
 use crate::{
-    feed::pushed_feed::{ErrandEnd, PushErrand, PushService},
+    feed::pushed_feed::{DueRequest, PushService, RequestEnd},
     layers::{FetchError, Landing, Trusted, parse_retry_after},
     secret::logged_text,
 };
@@ -21,16 +21,16 @@ const WORDS_CHARS_MAX: usize = 200;
 const CROWDED_SECS: u64 = 30;
 
 /// A request that is ready to be sent.
-pub(super) struct ReadyErrand {
+pub(super) struct ReadyRequest {
     client: HubClient,
     request: Request<Bytes>,
     is_cloud: bool,
     now_us: u64,
 }
 
-impl ReadyErrand {
+impl ReadyRequest {
     /// The request of an errand.
-    pub(super) fn of(errand: &PushErrand, parts: &Parts) -> Result<Self, ErrandEnd> {
+    pub(super) fn of(errand: &DueRequest, parts: &Parts) -> Result<Self, RequestEnd> {
         let is_cloud = errand.to == PushService::Cloud;
         let accept = if is_cloud {
             "application/json, */*;q=0.5"
@@ -42,7 +42,7 @@ impl ReadyErrand {
             .header(ACCEPT, HeaderValue::from_static(accept))
             .header(USER_AGENT, parts.user_agent.clone())
             .body(Bytes::from(errand.form.clone()));
-        let mut request = request.map_err(|_| ErrandEnd::Refused {
+        let mut request = request.map_err(|_| RequestEnd::Refused {
             why: FetchError::BadUrl.to_string(),
         })?;
         if parts.config.hubs_private
@@ -59,21 +59,21 @@ impl ReadyErrand {
     }
 
     /// Sends it.
-    pub(super) async fn send(self) -> ErrandEnd {
+    pub(super) async fn send(self) -> RequestEnd {
         match self.client.oneshot(self.request).await {
             Ok(answer) => end_of(&answer, self.is_cloud, self.now_us),
-            Err(FetchError::Throttled { wait }) => ErrandEnd::Postponed {
+            Err(FetchError::Throttled { wait }) => RequestEnd::Postponed {
                 wait_secs: wait.as_secs() + 1,
             },
-            Err(FetchError::Crowded) => ErrandEnd::Postponed {
+            Err(FetchError::Crowded) => RequestEnd::Postponed {
                 wait_secs: CROWDED_SECS,
             },
             Err(error @ (FetchError::Refused(_) | FetchError::LeadsBack | FetchError::BadUrl)) => {
-                ErrandEnd::Refused {
+                RequestEnd::Refused {
                     why: error.to_string(),
                 }
             }
-            Err(error) => ErrandEnd::Failed {
+            Err(error) => RequestEnd::Failed {
                 why: error.to_string(),
                 retry_after_secs: None,
             },
@@ -83,7 +83,7 @@ impl ReadyErrand {
 
 // Decides: Did a hub or a cloud take a request?
 /// The meaning of an answer.
-fn end_of(answer: &Response<Bytes>, is_cloud: bool, now_us: u64) -> ErrandEnd {
+fn end_of(answer: &Response<Bytes>, is_cloud: bool, now_us: u64) -> RequestEnd {
     let status = answer.status();
     let words = words_of(answer.body());
     let why = if words.is_empty() {
@@ -98,21 +98,21 @@ fn end_of(answer: &Response<Bytes>, is_cloud: bool, now_us: u64) -> ErrandEnd {
             && !is_cloud
             && landing.is_some_and(|landing| landing.redirects > 0);
         if is_page || is_cloud && !is_success(answer.body()) {
-            return ErrandEnd::Refused { why };
+            return RequestEnd::Refused { why };
         }
-        return ErrandEnd::Taken;
+        return RequestEnd::Taken;
     }
     let is_passing = matches!(
         status,
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
     );
     if status.is_server_error() || is_passing {
-        return ErrandEnd::Failed {
+        return RequestEnd::Failed {
             why,
             retry_after_secs: retry_after_secs(answer.headers(), now_us),
         };
     }
-    ErrandEnd::Refused { why }
+    RequestEnd::Refused { why }
 }
 
 fn retry_after_secs(headers: &HeaderMap, now_us: u64) -> Option<u64> {
@@ -151,15 +151,15 @@ mod tests {
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from_static("120"));
         let told = match end_of(&answer, is_cloud, 0) {
-            ErrandEnd::Taken => "taken".to_owned(),
-            ErrandEnd::Refused { why } => format!("refused, {why}"),
-            ErrandEnd::Failed {
+            RequestEnd::Taken => "taken".to_owned(),
+            RequestEnd::Refused { why } => format!("refused, {why}"),
+            RequestEnd::Failed {
                 why,
                 retry_after_secs,
             } => {
                 format!("failed, {why}, {}", retry_after_secs.unwrap())
             }
-            ErrandEnd::Postponed { .. } => "postponed".to_owned(),
+            RequestEnd::Postponed { .. } => "postponed".to_owned(),
         };
         assert_eq!(told, expect);
     }

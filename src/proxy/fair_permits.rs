@@ -1,7 +1,7 @@
 //! The books of the places of one site: who holds how many, and which one is to go when they run
 //! short; not how a place ends.
 
-use super::place_moves::{DUE_LEAST_US, PlaceMoves, micros};
+use super::permit_progress_times::{DUE_LEAST_US, PermitProgressTimes, micros};
 use crate::client_net::{client_net, surrounding_net, tally::Tally};
 use ipnet::IpNet;
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
@@ -20,7 +20,7 @@ const LOSS_GAP_US: u64 = 1_000_000;
 
 /// Whose places are counted as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum PlaceHolder {
+pub(super) enum PermitHolder {
     /// A client by its address, or by its network.
     Client(IpAddr),
     /// A network, with the places of all clients in it.
@@ -31,7 +31,7 @@ pub(super) enum PlaceHolder {
     Unknown,
 }
 
-impl PlaceHolder {
+impl PermitHolder {
     /// The holder of the places of a client.
     pub(super) fn client(address: IpAddr) -> Self {
         Self::Client(client_net(address))
@@ -62,8 +62,8 @@ impl PlaceHolder {
 
 /// A place that was taken, by its holder and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PlaceNo {
-    pub(super) holder: PlaceHolder,
+pub(super) struct PermitNo {
+    pub(super) holder: PermitHolder,
     no: u64,
 }
 
@@ -79,34 +79,34 @@ pub(super) enum Loss {
 /// A place that a request got, and the one that was taken away for it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entered<E> {
-    pub(super) place: PlaceNo,
+    pub(super) place: PermitNo,
     /// The end of what held a place that is lost.
     pub(super) lost: Option<(Loss, E)>,
 }
 
 #[derive(Debug)]
-struct HeldPlace<E> {
-    holder: PlaceHolder,
-    progress: Arc<PlaceMoves>,
+struct HeldPermit<E> {
+    holder: PermitHolder,
+    progress: Arc<PermitProgressTimes>,
     end: E,
 }
 
 /// The places of one site. `E` is what ends a place that is taken away; its place is free at once.
 #[derive(Debug)]
-pub(super) struct FairPlaces<E> {
+pub(super) struct FairPermits<E> {
     max: usize,
     next_no: u64,
-    places: HashMap<u64, HeldPlace<E>>,
+    places: HashMap<u64, HeldPermit<E>>,
     /// The places of clients, and of those that may be many.
-    of_clients: Tally<PlaceHolder>,
-    of_nets: Tally<PlaceHolder>,
+    of_clients: Tally<PermitHolder>,
+    of_nets: Tally<PermitHolder>,
     /// The moment at which a client or network last lost a place because it has too many.
-    lost_us: HashMap<PlaceHolder, u64>,
+    lost_us: HashMap<PermitHolder, u64>,
     /// No place is due before, so that nobody looks while many are refused.
     none_due_before_us: u64,
 }
 
-impl<E> FairPlaces<E> {
+impl<E> FairPermits<E> {
     pub(super) fn new(max: usize) -> Self {
         Self {
             max,
@@ -131,7 +131,7 @@ impl<E> FairPlaces<E> {
 
     /// The holder with most places, and how many those are: a network where its places weigh more
     /// than those of any client.
-    pub(super) fn most(&self) -> Option<(PlaceHolder, usize)> {
+    pub(super) fn most(&self) -> Option<(PermitHolder, usize)> {
         let client = self.of_clients.by_count().next();
         let net = self.of_nets.by_count().next();
         let heavier = net.filter(|(_, count)| {
@@ -142,7 +142,7 @@ impl<E> FairPlaces<E> {
     }
 
     /// The number of places of a holder.
-    pub(super) fn count(&self, holder: PlaceHolder) -> usize {
+    pub(super) fn count(&self, holder: PermitHolder) -> usize {
         self.of_clients.count(holder)
     }
 
@@ -152,13 +152,13 @@ impl<E> FairPlaces<E> {
     /// when none is, and for a client or network that has just lost one and would lose the next.
     pub(super) fn enter(
         &mut self,
-        holder: PlaceHolder,
-        progress: Arc<PlaceMoves>,
+        holder: PermitHolder,
+        progress: Arc<PermitProgressTimes>,
         end: E,
         now: Duration,
     ) -> Option<Entered<E>> {
         let now_us = micros(now);
-        let place = PlaceNo {
+        let place = PermitNo {
             holder,
             no: self.next_no,
         };
@@ -190,9 +190,9 @@ impl<E> FairPlaces<E> {
         Some(Entered { place, lost })
     }
 
-    fn take(&mut self, place: PlaceNo, progress: Arc<PlaceMoves>, end: E) {
-        let PlaceNo { holder, no } = place;
-        let held = HeldPlace {
+    fn take(&mut self, place: PermitNo, progress: Arc<PermitProgressTimes>, end: E) {
+        let PermitNo { holder, no } = place;
+        let held = HeldPermit {
             holder,
             progress,
             end,
@@ -205,8 +205,8 @@ impl<E> FairPlaces<E> {
     }
 
     /// Gives a place back, unless it was taken away.
-    pub(super) fn leave(&mut self, place: PlaceNo) -> Option<E> {
-        let PlaceNo { holder, no } = place;
+    pub(super) fn leave(&mut self, place: PermitNo) -> Option<E> {
+        let PermitNo { holder, no } = place;
         let held = self.places.remove(&no)?;
         if self.of_clients.remove(holder, no) {
             self.lost_us.remove(&holder);
@@ -219,14 +219,14 @@ impl<E> FairPlaces<E> {
         Some(held.end)
     }
 
-    fn has_just_lost(&self, holder: PlaceHolder, now_us: u64) -> bool {
+    fn has_just_lost(&self, holder: PermitHolder, now_us: u64) -> bool {
         let lost_us = self.lost_us.get(&holder);
         lost_us.is_some_and(|lost_us| now_us < lost_us + LOSS_GAP_US)
     }
 
     /// The client or network that has too many places, and its slowest; not the newest of all.
-    fn too_many(&self, newest: PlaceNo) -> Option<(PlaceHolder, PlaceNo)> {
-        let weighed = |tally: &Tally<PlaceHolder>| {
+    fn too_many(&self, newest: PermitNo) -> Option<(PermitHolder, PermitNo)> {
+        let weighed = |tally: &Tally<PermitHolder>| {
             let mut holders = tally.by_count();
             holders.find_map(|(holder, count)| Some((holder.weight(count)?, holder)))
         };
@@ -241,7 +241,7 @@ impl<E> FairPlaces<E> {
             return None;
         }
         let tally = match most {
-            PlaceHolder::Net(_) => &self.of_nets,
+            PermitHolder::Net(_) => &self.of_nets,
             _ => &self.of_clients,
         };
         let older = tally.numbers(most).filter(|no| *no != newest.no);
@@ -251,7 +251,7 @@ impl<E> FairPlaces<E> {
     }
 
     /// The slowest place of all, if it is due; not the newest.
-    fn slowest_of_all(&mut self, newest: PlaceNo, now_us: u64) -> Option<PlaceNo> {
+    fn slowest_of_all(&mut self, newest: PermitNo, now_us: u64) -> Option<PermitNo> {
         if now_us < self.none_due_before_us {
             return None;
         }
@@ -266,9 +266,9 @@ impl<E> FairPlaces<E> {
         self.numbered(no)
     }
 
-    fn numbered(&self, no: u64) -> Option<PlaceNo> {
+    fn numbered(&self, no: u64) -> Option<PermitNo> {
         let holder = self.places.get(&no)?.holder;
-        Some(PlaceNo { holder, no })
+        Some(PermitNo { holder, no })
     }
 }
 

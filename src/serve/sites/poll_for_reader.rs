@@ -22,7 +22,7 @@ pub(super) fn fresh_secs(feed: &FeedSettings) -> u64 {
 }
 
 /// Whoever has the origin of an old feed asked because somebody reads it.
-pub trait FreshLooks: Send + Sync {
+pub trait PollForReader: Send + Sync {
     /// True while a reader of a copy that may be `fresh_secs` old at most would have its origin
     /// asked, or would wait for it.
     fn is_wanted(&self, feed: FeedNo, fresh_secs: u64) -> bool;

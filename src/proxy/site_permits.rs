@@ -2,10 +2,10 @@
 //! away, and what the operator hears of it; not which one is to go.
 
 use super::{
-    fair_places::{Entered, FairPlaces, Loss, PlaceHolder, PlaceNo},
+    fair_permits::{Entered, FairPermits, Loss, PermitHolder, PermitNo},
     fault::ProxyFault,
     headers::ProxyPeer,
-    place_moves::PlaceMoves,
+    permit_progress_times::PermitProgressTimes,
 };
 use crate::locks::lock;
 use crate::telemetry::SiteMetrics;
@@ -26,20 +26,20 @@ const MANY_GAP: Duration = Duration::from_secs(60 * 60);
 
 /// The places of one site.
 #[derive(Clone, Debug)]
-pub(super) struct SitePlaces(Arc<SitePlacesParts>);
+pub(super) struct SitePermits(Arc<SitePermitsParts>);
 
 #[derive(Debug)]
-struct SitePlacesParts {
+struct SitePermitsParts {
     /// The name of the site in lines.
     site: String,
     began: Instant,
     metrics: SiteMetrics,
-    state: Mutex<PlaceBooks>,
+    state: Mutex<PermitTables>,
 }
 
 #[derive(Debug)]
-struct PlaceBooks {
-    places: FairPlaces<PlaceEnd>,
+struct PermitTables {
+    places: FairPermits<PermitEnd>,
     lines: Lines,
 }
 
@@ -54,21 +54,21 @@ struct Lines {
 
 /// The place of one exchange; dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct SitePlace {
-    places: SitePlaces,
-    place: PlaceNo,
-    progress: Arc<PlaceMoves>,
-    end: PlaceEnd,
+pub(super) struct SitePermit {
+    places: SitePermits,
+    place: PermitNo,
+    progress: Arc<PermitProgressTimes>,
+    end: PermitEnd,
 }
 
 /// Progress of an exchange that holds a place, told from where its bytes pass.
 #[derive(Clone, Debug)]
-pub(super) struct PlaceProgress {
+pub(super) struct PermitProgress {
     began: Instant,
-    progress: Arc<PlaceMoves>,
+    progress: Arc<PermitProgressTimes>,
 }
 
-impl PlaceProgress {
+impl PermitProgress {
     /// Counts bytes that moved.
     pub(super) fn moved(&self, bytes: usize) {
         self.progress.moved(bytes, self.began.elapsed());
@@ -92,7 +92,7 @@ impl PlaceProgress {
 
 /// The end of an exchange whose place is taken away.
 #[derive(Clone, Debug, Default)]
-struct PlaceEnd {
+struct PermitEnd {
     ended: CancellationToken,
     /// The reason, which is known before it ends.
     loss: Arc<OnceLock<Loss>>,
@@ -115,7 +115,7 @@ impl std::fmt::Debug for Carrier {
     }
 }
 
-impl PlaceEnd {
+impl PermitEnd {
     fn end(&self) {
         self.ended.cancel();
         let carrier = mem::take(&mut *lock(&self.carrier));
@@ -128,18 +128,18 @@ impl PlaceEnd {
     }
 }
 
-impl SitePlaces {
+impl SitePermits {
     /// So many places of a site, none of them taken.
     pub(super) fn new(site: String, max: usize, metrics: SiteMetrics) -> Self {
         metrics
             .places_max
             .set(i64::try_from(max).unwrap_or(i64::MAX));
         metrics.places_in_use.set(0);
-        let state = PlaceBooks {
-            places: FairPlaces::new(max),
+        let state = PermitTables {
+            places: FairPermits::new(max),
             lines: Lines::default(),
         };
-        Self(Arc::new(SitePlacesParts {
+        Self(Arc::new(SitePermitsParts {
             site,
             began: Instant::now(),
             metrics,
@@ -148,15 +148,15 @@ impl SitePlaces {
     }
 
     /// A place for a request, held as long as its exchange lasts.
-    pub(super) fn enter(&self, peer: ProxyPeer) -> Result<SitePlace, ProxyFault> {
+    pub(super) fn enter(&self, peer: ProxyPeer) -> Result<SitePermit, ProxyFault> {
         let holder = match peer.client {
-            Some(address) if peer.is_many => PlaceHolder::many(address),
-            Some(address) => PlaceHolder::client(address),
-            None => PlaceHolder::Unknown,
+            Some(address) if peer.is_many => PermitHolder::many(address),
+            Some(address) => PermitHolder::client(address),
+            None => PermitHolder::Unknown,
         };
         let now = self.0.began.elapsed();
-        let progress = Arc::new(PlaceMoves::new(now));
-        let end = PlaceEnd::default();
+        let progress = Arc::new(PermitProgressTimes::new(now));
+        let end = PermitEnd::default();
         let mut state = lock(&self.0.state);
         let most = state.places.most();
         let entered = state
@@ -180,7 +180,7 @@ impl SitePlaces {
             lost.end();
         }
         let Entered { place, .. } = entered.ok_or(ProxyFault::Full)?;
-        Ok(SitePlace {
+        Ok(SitePermit {
             places: self.clone(),
             place,
             progress,
@@ -193,7 +193,7 @@ impl SitePlaces {
         lock(&self.0.state).places.taken()
     }
 
-    fn gauge(&self, state: &PlaceBooks) {
+    fn gauge(&self, state: &PermitTables) {
         self.0
             .metrics
             .places_in_use
@@ -203,12 +203,12 @@ impl SitePlaces {
     /// The line that is due once a place was refused or taken away. `most` is who held most before.
     fn line(
         &self,
-        state: &mut PlaceBooks,
-        most: Option<(PlaceHolder, usize)>,
+        state: &mut PermitTables,
+        most: Option<(PermitHolder, usize)>,
         is_refused: bool,
         is_taken_away: bool,
     ) -> Option<String> {
-        let PlaceBooks { places, lines } = state;
+        let PermitTables { places, lines } = state;
         self.0.metrics.places_refused.inc_by(is_refused.into());
         self.0
             .metrics
@@ -224,16 +224,16 @@ impl SitePlaces {
             mem::take(&mut lines.taken_away),
         );
         let most = most.map_or_else(String::new, |(holder, count)| match holder {
-            PlaceHolder::Client(address) => {
+            PermitHolder::Client(address) => {
                 format!("; most are held by the client {address}: {count}")
             }
-            PlaceHolder::Net(net) => {
+            PermitHolder::Net(net) => {
                 format!("; most are held by clients of the network {net}: {count}")
             }
-            PlaceHolder::Many(address) => {
+            PermitHolder::Many(address) => {
                 format!("; most are held by {address}, which may stand for many clients: {count}")
             }
-            PlaceHolder::Unknown => {
+            PermitHolder::Unknown => {
                 format!("; most are held by clients that are not known: {count}")
             }
         });
@@ -249,8 +249,8 @@ impl SitePlaces {
     }
 
     /// The warning that is due when one address that may stand for many clients holds most places.
-    fn warning(&self, state: &mut PlaceBooks, holder: PlaceHolder) -> Option<String> {
-        let PlaceHolder::Many(address) = holder else {
+    fn warning(&self, state: &mut PermitTables, holder: PermitHolder) -> Option<String> {
+        let PermitHolder::Many(address) = holder else {
             return None;
         };
         let (count, max) = (state.places.count(holder), state.places.max());
@@ -279,10 +279,10 @@ fn is_due(said: &mut Option<Instant>, gap: Duration) -> bool {
     is_due
 }
 
-impl SitePlace {
+impl SitePermit {
     /// The progress of its exchange.
-    pub(super) fn progress(&self) -> PlaceProgress {
-        PlaceProgress {
+    pub(super) fn progress(&self) -> PermitProgress {
+        PermitProgress {
             began: self.places.0.began,
             progress: self.progress.clone(),
         }
@@ -324,7 +324,7 @@ impl SitePlace {
     }
 }
 
-impl Drop for SitePlace {
+impl Drop for SitePermit {
     fn drop(&mut self) {
         let mut state = lock(&self.places.0.state);
         state.places.leave(self.place);
@@ -369,8 +369,8 @@ mod tests {
         }
     }
 
-    fn places(max: usize) -> SitePlaces {
-        SitePlaces::new(
+    fn places(max: usize) -> SitePermits {
+        SitePermits::new(
             "blog.example".into(),
             max,
             Metrics::default().of_site("blog.example".into()),
@@ -405,7 +405,7 @@ mod tests {
         ] {
             assert!(lines[0].contains(part), "{part}: {lines:?}");
         }
-        assert!(held[..3].iter().all(SitePlace::is_taken_away) && !held[3].is_taken_away());
+        assert!(held[..3].iter().all(SitePermit::is_taken_away) && !held[3].is_taken_away());
         tokio::time::advance(LINE_GAP).await;
         held.push(enter());
         let lines = log.lines();
