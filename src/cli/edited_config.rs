@@ -86,7 +86,10 @@ impl<'w> EditedConfig<'w> {
         if let Some(config) = &config {
             let looked = super::runtime()?.block_on(check::look(config, &with.config));
             let looked = looked.unwrap_or_else(|why| {
-                errln!("The registry of feeds was not looked at: {why:#}");
+                // Neither file nor registry has a feed yet: nobody has to be told that.
+                if !config.lacks_feeds() {
+                    errln!("The registry of feeds was not looked at: {why:#}");
+                }
                 ConfigBesideStore::default()
             });
             taken.extend(looked.kept.into_iter().map(|feed| feed.name));

@@ -139,8 +139,14 @@ impl Consumer {
         while self.mirror.lock().unwrap().contents() != *truth && begun.elapsed() < patience {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        let mirror = self.now();
+        self.end();
+        mirror
+    }
+
+    /// Ends it.
+    pub(crate) fn end(self) {
         self.task.abort();
-        self.mirror.lock().unwrap().clone()
     }
 }
 
