@@ -39,9 +39,8 @@ pub(super) struct AlertPlan {
     dropped: u64,
 }
 
-/// The times at which messages were sent to one receiver within the last hour. The clones are one: an
-/// alert that a reload changes goes on with the count of the one before it, which may still send what
-/// is due.
+/// The times at which messages were sent to one receiver within the last hour. Clones share them: after
+/// a reload an alert goes on with the count of its predecessor, which may still send what is due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SentTimes(Arc<Mutex<VecDeque<Stamp>>>);
 

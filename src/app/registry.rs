@@ -266,7 +266,7 @@ pub(super) async fn plan(
 ) -> Result<PlannedChange, RegistryAnswer> {
     let base = config();
     let mut before = registered(store, reader).await.map_err(away)?;
-    // What is put is not among them any more, and is refused if it clashes.
+    // A shadowed entry that is put again becomes an ordinary one, and is refused if it clashes.
     base.shadow(&mut before);
     let mut after = before.clone();
     let is_put = matches!(wanted, WantedChange::Put(_));

@@ -57,7 +57,7 @@ pub struct Status {
     pub causes: Vec<CauseStatus>,
     /// Sites whose feeds could not be looked for the last time.
     pub site_faults: Vec<SiteFault>,
-    /// Faults of search engines that are told of the pages of sites (IndexNow), by site.
+    /// Faults of search engines to which sites announce their pages (IndexNow), by site.
     pub search_engines: Vec<CauseStatus>,
     /// Each feed of the range that was asked for, by name.
     pub feeds: Vec<FeedStatus>,

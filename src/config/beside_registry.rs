@@ -229,7 +229,7 @@ mod tests {
             }
             let joined = config.clone().with_registered(&registered, &file).unwrap();
             assert_eq!(joined.feed.len(), config.feed.len() + 2 - expect.len());
-            // Put anew, it counts again: whether it may is decided on then.
+            // An entry that is removed or put again is shadowed no more.
             for (name, _) in expect {
                 assert!(registered.remove(name) && !registered.names.contains(name));
             }

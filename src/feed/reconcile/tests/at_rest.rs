@@ -114,7 +114,7 @@ impl Held {
 }
 
 proptest! {
-    // A case is weeks of documents: these take as long as the 256 of most properties.
+    // A case is weeks of documents: the usual 256 take minutes.
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
