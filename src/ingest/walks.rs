@@ -38,6 +38,8 @@ pub struct Stepped {
     pub wants_poll: bool,
     /// A pause of a host, and its end.
     pub host_pause: Option<(String, Stamp)>,
+    /// True when the step failed on our side, and is done again at `next_at` or later.
+    pub failed: bool,
 }
 
 impl Stepped {
@@ -48,6 +50,7 @@ impl Stepped {
             next_at,
             wants_poll: false,
             host_pause: None,
+            failed: false,
         }
     }
 }

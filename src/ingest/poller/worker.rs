@@ -89,6 +89,8 @@ pub(super) struct Worker<'a> {
 struct Agenda {
     /// Archive walks. Of one that is being stepped only the token is here.
     walks: HashMap<FeedNo, ArchiveWalk>,
+    /// Steps of walks that failed on our side in a row.
+    failed_steps: HashMap<FeedNo, u32>,
     hints: HashMap<FeedNo, Hint>,
     /// Times before which no page of a host is asked for, because one was.
     checked: HashMap<String, Stamp>,

@@ -9,7 +9,7 @@ use crate::{ingest::documents::give_up_old_walk, layers::RedirectAllowance};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// Seconds until a step that failed on our side is done again.
+/// Seconds until a step that failed on our side is done again at the earliest.
 const STEP_AGAIN_SECS: u64 = 5;
 
 /// Seconds until the commit of archives that pass the quota of their feed is tried again: nothing
@@ -40,6 +40,7 @@ impl ArchiveReader<'_> {
                 let next_at = self.context.now().plus_secs(again_secs);
                 Some(Stepped {
                     walk: Some(before),
+                    failed: true,
                     ..Stepped::without_walk(Some(next_at))
                 })
             }
@@ -102,6 +103,7 @@ impl ArchiveReader<'_> {
                 next_at,
                 wants_poll: false,
                 host_pause,
+                failed: false,
             }));
         }
         // Every page is read: the feed waits for nothing more, though the end is not proven yet.
@@ -117,6 +119,7 @@ impl ArchiveReader<'_> {
                 next_at,
                 wants_poll,
                 host_pause,
+                failed: false,
             }));
         }
         let record = store.feed(feed.no).await?;
@@ -127,6 +130,7 @@ impl ArchiveReader<'_> {
                 next_at: Some(self.context.now().plus_secs(UNSETTLED_SECS)),
                 wants_poll,
                 host_pause,
+                failed: false,
             }));
         }
         let walked = record.completeness.last_walk;
@@ -136,6 +140,7 @@ impl ArchiveReader<'_> {
             next_at,
             wants_poll,
             host_pause,
+            failed: false,
         }))
     }
 }

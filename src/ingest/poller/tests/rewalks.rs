@@ -676,6 +676,11 @@ async fn what_a_walk_proved_is_not_lost_when_its_commit_fails_or_conflicts_or_co
     // The last page is read in time, and cannot be committed until the process is another one.
     trouble.failing_commits.store(usize::MAX, Ordering::Relaxed);
     pass(DAY - HOUR).await;
+    let tries = usize::MAX - trouble.failing_commits.load(Ordering::Relaxed);
+    assert!(
+        (2..=24 * 12 + 10).contains(&tries),
+        "a store that fails is tried each five minutes at last: {tries} times"
+    );
     assert_eq!(archives_asked(&house, DAY).len(), 2 * (READ + PROOF));
     assert_eq!(
         (missed(&house, &feed).await, gone(&house, &feed).await),

@@ -40,6 +40,7 @@ impl Worker<'_> {
                 DiffItem::Remove(feed, _) => {
                     self.lanes.remove(*feed);
                     self.agenda.walks.remove(feed);
+                    self.agenda.failed_steps.remove(feed);
                     self.agenda.hints.remove(feed);
                     self.agenda.looks.remove(feed);
                     self.agenda.awaited.tell(*feed, &PollAnswer::Unknown);

@@ -20,8 +20,28 @@ use tracing::warn;
 /// Seconds after a step of a walk, or a permalink check, that broke off.
 const BROKEN_SECS: u64 = 3600;
 
+/// Seconds after the first of several steps of a walk that failed on our side; each further one
+/// doubles them.
+const FAILED_STEP_SECS: u64 = 5;
+
+/// Seconds between two steps that failed on our side at most.
+const FAILED_STEP_SECS_MAX: u64 = 300;
+
 /// Seconds after a look-up in the store that failed.
 const RECALL_AGAIN_SECS: u64 = 5;
+
+/// Seconds of rest after this many steps of a walk failed in a row on our side. A page that cannot
+/// be kept is asked for again by each step, so a store that fails for a day must not have the
+/// publisher asked all day.
+fn step_rest_secs(failures: u32) -> u64 {
+    let doublings = failures.saturating_sub(1).min(u32::BITS);
+    let secs = FAILED_STEP_SECS.saturating_mul(1 << doublings);
+    if failures == 0 {
+        0
+    } else {
+        secs.min(FAILED_STEP_SECS_MAX)
+    }
+}
 
 impl Worker<'_> {
     /// Takes in the end of a poll, or of a look.
@@ -138,8 +158,17 @@ impl Worker<'_> {
         self.agenda
             .walks
             .extend(stepped.walk.map(|walk| (feed, walk)));
+        let failures = if stepped.failed {
+            let count = self.agenda.failed_steps.entry(feed).or_default();
+            *count = count.saturating_add(1);
+            *count
+        } else {
+            self.agenda.failed_steps.remove(&feed);
+            0
+        };
         if let Some(next_at) = stepped.next_at {
-            self.lanes.walks.put(feed, next_at);
+            let rest = step_rest_secs(failures);
+            self.lanes.walks.put(feed, next_at.max(now.plus_secs(rest)));
         }
     }
 
