@@ -70,6 +70,14 @@ mod accepted_url;
 
 pub mod address_spelling;
 
+pub mod outline_address;
+
+pub mod folder_categories;
+
+pub mod feed_name;
+
+mod opml_lists;
+
 mod beside_store;
 
 mod beside_worker;

@@ -42,8 +42,9 @@ pub use read_gate::ReadGate;
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, follow, observe, register};
 pub use registry_names::RegistryNames;
 pub use settings::{
-    FeedNamer, FeedSettings, FormerAddress, GroupSettings, LegacyAddress, ListedPath, NamedFeeds,
-    PrivateAddresses, ServePlain, ShowRule, SiteFeeds, SiteSettings, topic_at,
+    FeedNamer, FeedSettings, FormerAddress, GroupSettings, LISTS_MAX, LegacyAddress, ListedPath,
+    NamedFeeds, OpmlPlace, OpmlSettings, PrivateAddresses, ServePlain, ShowRule, SiteFeeds,
+    SiteSettings, topic_at,
 };
 pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed, is_open_to};

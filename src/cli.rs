@@ -32,7 +32,6 @@ pub mod demo;
 mod edited_config;
 pub mod explain;
 mod export;
-mod feed_name;
 mod feeds;
 mod forget;
 mod health;

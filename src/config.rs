@@ -3,7 +3,7 @@
 
 use crate::{
     alerts::AlertSettings,
-    catalog::{GroupSettings, SiteSettings},
+    catalog::{GroupSettings, OpmlSettings, SiteSettings},
     hub::{self, WebhookSettings},
     ingest::{self, CredentialSettings},
     readers, search_engines,
@@ -93,6 +93,8 @@ pub struct Config {
     pub credentials: Vec<CredentialSettings>,
     /// `[[alert]]`, once for each.
     pub alert: Vec<AlertSettings>,
+    /// `[[opml]]`, once for each.
+    pub opml: Vec<OpmlSettings>,
     /// Feeds that the file names and lacks: the registry may have them.
     #[serde(skip)]
     lacking: Vec<LackingFeed>,
@@ -148,6 +150,9 @@ impl Config {
             .filter_map(|feed| feed.record.as_mut())
         {
             record.folder = folder.join(&record.folder);
+        }
+        for file in config.opml.iter_mut().filter_map(|list| list.file.as_mut()) {
+            *file = folder.join(&*file);
         }
         Ok(config)
     }
@@ -281,6 +286,7 @@ impl Config {
                 .map(|(_, one)| one)
                 .collect(),
             alert: Vec::new(),
+            opml: Vec::new(),
             lacking: Vec::new(),
             bound: Listeners::default(),
         };
@@ -319,6 +325,7 @@ impl Config {
         }
         problems::of_own_webhooks(&config.webhook, &own, &mut reading);
         config.alert = problems::sound_alerts(&own, &mut reading);
+        config.opml = problems::sound_lists(&own, &mut reading);
         let feeds = config.join_listed(feeds, &groups, &sites, &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.group = groups.into_iter().map(|(_, group)| group).collect();
@@ -336,7 +343,7 @@ impl Config {
         sites: &[(String, SiteSettings)],
         reading: &mut ConfigReading<'_>,
     ) -> Vec<(String, FeedSettings)> {
-        if feeds.is_empty() && sites.is_empty() {
+        if feeds.is_empty() && sites.is_empty() && self.opml.is_empty() {
             lack_any_feed(reading);
         }
         let feeds = join_feeds_of_sites(sites, feeds, &self.server.public_url);
@@ -397,6 +404,7 @@ impl Config {
             site,
             webhook,
             alert,
+            opml,
             ..
         } = self;
         let mut lines = vec![
@@ -462,6 +470,11 @@ impl Config {
                 group.name,
                 group.members.join(", ")
             ));
+        }
+        for list in opml {
+            let (name, place, secs) = (&list.name, list.shown_place(), list.every_secs);
+            lines.push(format!("  list        {name}: {place}"));
+            lines.push(format!("              read every {secs} s"));
         }
         for webhook in webhook {
             let host = webhook.url.host_str().unwrap_or_default();

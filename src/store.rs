@@ -31,6 +31,8 @@ mod pushed_feeds;
 
 mod index_now;
 
+mod opml_lists;
+
 mod subscription_no;
 
 mod sealing;
@@ -105,6 +107,7 @@ pub use nodes::{
 pub use opening::{begin_generations, look, open, open_node, surroundings, url_problem};
 #[cfg(not(feature = "postgres"))]
 pub use opening::{copy_from_database, copy_to_database};
+pub use opml_lists::OpmlStore;
 pub use paging::COUNT_ROWS_MAX;
 pub use polls::{HostPause, POLLS_LATE_SECS, Polls, Walks};
 pub use pushed_feeds::PushedFeeds;
@@ -119,8 +122,8 @@ pub use subscriptions::{Subscription, Subscriptions};
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, EventStore, Feeds, Groups, IndexNowStore, Polls, PushedFeeds,
-        RegistryStore, SiteStore, Store, Subscriptions, Upkeep, Walks, Watched,
+        AccountStore, CatalogStore, EventStore, Feeds, Groups, IndexNowStore, OpmlStore, Polls,
+        PushedFeeds, RegistryStore, SiteStore, Store, Subscriptions, Upkeep, Walks, Watched,
     };
 }
 
@@ -137,6 +140,7 @@ pub trait Store:
     + EventStore
     + PushedFeeds
     + IndexNowStore
+    + OpmlStore
     + Polls
     + Walks
     + Subscriptions

@@ -98,7 +98,8 @@ pub use neutral::{neutral, neutral_line};
 pub use not_a_feed::NotAFeed;
 pub use note::Note;
 pub use opml::{
-    FOLDERS_DEEP_MAX, NotOpml, OPML_BYTES_MAX, OUTLINES_MAX, Opml, OtherOutline, OutlinedFeed, opml,
+    FOLDERS_DEEP_MAX, NotOpml, OPML_BYTES_MAX, OUTLINES_MAX, Opml, OtherOutline, OutlinedFeed,
+    opml, opml_within,
 };
 pub use parse::{Feed, ParsedEntry, parse};
 pub use permalink::{PageText, shows_entry};

@@ -8,7 +8,7 @@ use crate::text::{encoding, present};
 /// Limit of a list, bytes.
 pub const OPML_BYTES_MAX: usize = 16 << 20;
 
-/// Limit of the outlines of a list, folders included.
+/// Limit of the outlines of a list that is imported once, folders included.
 pub const OUTLINES_MAX: usize = 20_000;
 
 /// Limit of the folders in which a feed is: one that is deeper counts as in the last of them.
@@ -58,9 +58,9 @@ pub enum NotOpml {
     /// Too many bytes.
     #[error("the list is larger than {OPML_BYTES_MAX} bytes")]
     TooLong,
-    /// Too many outlines.
-    #[error("the list has more than {OUTLINES_MAX} outlines; split it")]
-    TooManyOutlines,
+    /// Too many outlines: more than this number.
+    #[error("the list has more than {0} outlines; split it")]
+    TooManyOutlines(usize),
     /// A document type, in which entities may be declared.
     #[error("the list has a document type (<!DOCTYPE>), which is not read; take that line out")]
     DocumentType,
@@ -80,6 +80,11 @@ pub enum NotOpml {
 /// # Ok::<(), everfeed_adapters::NotOpml>(())
 /// ```
 pub fn opml(bytes: &[u8]) -> Result<Opml, NotOpml> {
+    opml_within(bytes, OUTLINES_MAX)
+}
+
+/// Reads a list of at most so many outlines, folders included.
+pub fn opml_within(bytes: &[u8], outlines_max: usize) -> Result<Opml, NotOpml> {
     if bytes.len() > OPML_BYTES_MAX {
         return Err(NotOpml::TooLong);
     }
@@ -89,7 +94,10 @@ pub fn opml(bytes: &[u8]) -> Result<Opml, NotOpml> {
     if holds_document_type(&document.text[..start]) {
         return Err(NotOpml::DocumentType);
     }
-    let mut reading = OutlineReading::default();
+    let mut reading = OutlineReading {
+        outlines_max,
+        ..OutlineReading::default()
+    };
     let mut is_ended = false;
     while let Some((token, _)) = tokens.next() {
         match token {
@@ -157,13 +165,14 @@ struct OutlineReading {
     too_deep: usize,
     comments: usize,
     outlines: usize,
+    outlines_max: usize,
 }
 
 impl OutlineReading {
     fn begin(&mut self, attributes: &str, empty: bool) -> Result<(), NotOpml> {
         self.outlines += 1;
-        if self.outlines > OUTLINES_MAX {
-            return Err(NotOpml::TooManyOutlines);
+        if self.outlines > self.outlines_max {
+            return Err(NotOpml::TooManyOutlines(self.outlines_max));
         }
         let outline = Outline::of(attributes);
         let open = self.take(outline, empty);
@@ -412,8 +421,10 @@ mod tests {
         let many = "<outline xmlUrl='http://a/'/>".repeat(100_000);
         assert_eq!(
             refused(&format!("<opml>{many}</opml>")),
-            NotOpml::TooManyOutlines
+            NotOpml::TooManyOutlines(OUTLINES_MAX)
         );
+        let within = opml_within(format!("<opml>{many}</opml>").as_bytes(), 100_000);
+        assert_eq!(within.unwrap().feeds.len(), 100_000);
         assert_eq!(refused(&" ".repeat(OPML_BYTES_MAX + 1)), NotOpml::TooLong);
     }
 }

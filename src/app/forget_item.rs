@@ -200,7 +200,7 @@ fn findings(
             "everfeed could not read which other feeds hold the post: {error}"
         )),
     }
-    if catalog.polled().count() + catalog.all_withdrawn().count() > FEEDS_MAX {
+    if catalog.upstreams().count() + catalog.all_withdrawn().count() > FEEDS_MAX {
         lines.push(format!(
             "everfeed looked at {FEEDS_MAX} feeds for the post. Others may hold it"
         ));
@@ -315,7 +315,7 @@ mod tests {
         let store = &*explainer.store;
         let catalog = explainer.catalog.snapshot();
         let group = catalog.feed("g").unwrap().no;
-        let members = catalog.polled().map(|feed| (feed.no, "u".to_owned()));
+        let members = catalog.upstreams().map(|feed| (feed.no, "u".to_owned()));
         let wanted = WantedGroup {
             metadata: Arc::default(),
             members: members.collect(),
@@ -391,7 +391,7 @@ mod tests {
             );
             let explainer = explainer(&site).await;
             let catalog = explainer.catalog.snapshot();
-            let name = &catalog.polled().next().unwrap().settings.name;
+            let name = &catalog.upstreams().next().unwrap().settings.name;
             post(&*explainer.store, name, "1").await;
             let told = forget(&explainer, name, "1").await;
             assert!(told.contains(expect), "{plain}: {told}");

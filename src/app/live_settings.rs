@@ -1,9 +1,11 @@
 //! The settings beside feeds and groups that a reload puts in force while everything runs: the terms of
-//! the hub, the webhooks, the requests to publishers, the alerts, and the credentials of origins. All others wait for a start.
+//! the hub, the webhooks, the requests to publishers, the alerts, the credentials of origins, and the
+//! lists of feeds. All others wait for a start.
 
 use super::upstream_ways::UpstreamWays;
 use crate::{
     alerts::AlertSettings,
+    catalog::OpmlSettings,
     config::Config,
     hub::{self, Hub, WebhookSettings},
     ingest::{self, CredentialSettings, Credentials},
@@ -30,6 +32,32 @@ struct InForce {
     upstream: ingest::Config,
     alerts: Vec<AlertSettings>,
     credentials: Vec<CredentialSettings>,
+    lists: Vec<OpmlSettings>,
+}
+
+/// The lists of feeds in force, and their changes.
+pub(super) struct LiveLists(watch::Receiver<InForce>);
+
+/// Wakes when settings may have changed.
+pub(super) struct SettingsChanges(watch::Receiver<InForce>);
+
+impl LiveLists {
+    /// The lists in force.
+    pub(super) fn now(&self) -> Vec<OpmlSettings> {
+        self.0.borrow().lists.clone()
+    }
+
+    /// Wakes when they may have changed from now on.
+    pub(super) fn changes(&self) -> SettingsChanges {
+        SettingsChanges(self.0.clone())
+    }
+}
+
+impl SettingsChanges {
+    /// Waits for a change. An error is the end of the process that would change them.
+    pub(super) async fn changed(&mut self) -> Result<(), watch::error::RecvError> {
+        self.0.changed().await
+    }
 }
 
 /// The alerts in force, and their changes.
@@ -44,6 +72,7 @@ impl LiveSettings {
             upstream: config.upstream.clone(),
             alerts: config.alert.clone(),
             credentials: config.credentials.clone(),
+            lists: config.opml.clone(),
         };
         Self {
             credentials: Credentials::of(&in_force.credentials),
@@ -96,6 +125,11 @@ impl LiveSettings {
     /// The alerts, for whoever sends them.
     pub(super) fn alerts(&self) -> LiveAlerts {
         LiveAlerts(self.in_force.subscribe())
+    }
+
+    /// The lists of feeds, for whoever reads them.
+    pub(super) fn lists(&self) -> LiveLists {
+        LiveLists(self.in_force.subscribe())
     }
 
     /// The keys that would change if a configuration were put in force.
@@ -155,6 +189,7 @@ impl InForce {
             upstream: self.upstream.reloaded(&config.upstream),
             alerts: config.alert.clone(),
             credentials: config.credentials.clone(),
+            lists: config.opml.clone(),
         }
     }
 
@@ -171,6 +206,9 @@ impl InForce {
         }
         if self.alerts != other.alerts {
             keys.push("alert".to_owned());
+        }
+        if self.lists != other.lists {
+            keys.push("opml".to_owned());
         }
         keys
     }

@@ -408,7 +408,7 @@ impl Reloader {
         let names = running.registry();
         let mut config = self.parts.started_with.clone();
         config.webhook = self.parts.live.webhooks();
-        let of_file = running.polled();
+        let of_file = running.upstreams();
         let of_file = of_file.filter(|feed| !names.sound.contains(&feed.settings.name));
         config.feed = of_file.map(|feed| (*feed.settings).clone()).collect();
         let groups = running.feeds();
@@ -694,14 +694,18 @@ pub(super) async fn forget(
 
 fn poller_changes(changes: &CatalogChanges) -> impl Iterator<Item = FeedChange> {
     // Groups are not polled.
-    let is_polled = |feed: &&Arc<RegisteredFeed>| !feed.is_group();
-    let removed = changes.removed.iter().filter(is_polled);
+    let has_upstream = |feed: &&Arc<RegisteredFeed>| !feed.is_group();
+    let removed = changes.removed.iter().filter(has_upstream);
     let removed = removed.map(|feed| FeedChange::Removed(feed.no));
-    let added = changes.added.iter().filter(is_polled);
+    let added = changes.added.iter().filter(|feed| feed.is_polled());
     let added = added.map(|feed| FeedChange::Added(FeedSpec::from(&**feed)));
     let changed = changes.changed.iter().map(|change| &change.feed);
-    let changed = changed.filter(is_polled);
-    let changed = changed.map(|feed| FeedChange::Changed(FeedSpec::from(&**feed)));
+    let changed = changed.filter(has_upstream);
+    let changed = changed.map(|feed| match feed.is_polled() {
+        true => FeedChange::Changed(FeedSpec::from(&**feed)),
+        // It is paused.
+        false => FeedChange::Removed(feed.no),
+    });
     removed.chain(added).chain(changed)
 }
 

@@ -6,8 +6,9 @@ use super::{
     removed::RemovedFeed,
 };
 use crate::{
-    events::{FailingFeeds, Finding, Severity},
+    events::{FailingFeeds, FaultOwner, Finding, Severity},
     feed::{
+        opml_list::OpmlFault,
         pushed_feed::{PushStage, PushStanding},
         schedule::{FaultNote, Whose},
         stamp::Stamp,
@@ -59,6 +60,8 @@ pub struct Status {
     pub site_faults: Vec<SiteFault>,
     /// Faults of search engines to which sites announce their pages (IndexNow), by site.
     pub search_engines: Vec<CauseStatus>,
+    /// The lists of feeds (OPML) that are read again and again.
+    pub lists: Vec<OpmlStatus>,
     /// Each feed of the range that was asked for, by name.
     pub feeds: Vec<FeedStatus>,
     /// Path of the feeds after these, if there are more.
@@ -68,6 +71,40 @@ pub struct Status {
     pub removed: Vec<String>,
     /// The same, with what is kept of each.
     pub removed_feeds: Vec<RemovedFeed>,
+}
+
+/// A list of feeds (OPML) that is read again and again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OpmlStatus {
+    /// Its name.
+    pub name: String,
+    /// Its URL without credentials and query, or its file.
+    pub place: String,
+    /// Time of the last read, whatever came of it.
+    pub read_at: Option<String>,
+    /// Time of the last successful read.
+    pub good_at: Option<String>,
+    /// Time of the next read.
+    pub next_read_at: Option<String>,
+    /// Feeds in it at the last successful read.
+    pub listed: u32,
+    /// Feeds of the registry that it brought, those that are paused among them.
+    pub feeds: usize,
+    /// Feeds that it brought and lacks now, and that are not paused yet.
+    pub absent: usize,
+    /// Feeds that it brought and that are paused.
+    pub paused_total: usize,
+    /// Names of the first of those.
+    pub paused: Vec<String>,
+    /// Outlines that were left out at the last read.
+    pub skipped_total: u32,
+    /// The first of those, each with the reason.
+    pub skipped: Vec<String>,
+    /// Reads in a row that failed or changed nothing because too much was missing.
+    pub failures: u32,
+    /// The fault of the last read, and whose it is.
+    pub fault: Option<FaultStatus>,
 }
 
 /// The certificate that everfeed gets itself (ACME).
@@ -401,6 +438,18 @@ impl From<&FaultNote> for FaultStatus {
             text: note.kind.to_string(),
             status: note.kind.status(),
             since: note.since.rfc3339(),
+        }
+    }
+}
+
+impl From<&OpmlFault> for FaultStatus {
+    fn from(fault: &OpmlFault) -> Self {
+        Self {
+            whose: fault.whose,
+            owner: FaultOwner::from(fault.whose).words().to_owned(),
+            text: fault.why.clone(),
+            status: None,
+            since: fault.since.rfc3339(),
         }
     }
 }

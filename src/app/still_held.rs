@@ -116,7 +116,7 @@ impl PostNames {
         if self.0.is_empty() {
             return Ok(held);
         }
-        let configured = catalog.polled().map(|feed| feed.settings.name.as_str());
+        let configured = catalog.upstreams().map(|feed| feed.settings.name.as_str());
         let withdrawn = catalog.all_withdrawn().map(|(name, _)| name);
         let mut shown: BTreeMap<String, bool> = BTreeMap::new();
         for name in configured.chain(withdrawn).take(FEEDS_MAX) {

@@ -4,7 +4,9 @@
 use super::{
     moments::from_now,
     registry::{ShadowedEntry, UnreadEntry},
-    status::{CauseStatus, CertificateStatus, FaultStatus, FeedStatus, Status, WaitStatus},
+    status::{
+        CauseStatus, CertificateStatus, FaultStatus, FeedStatus, OpmlStatus, Status, WaitStatus,
+    },
 };
 use crate::store::{NodeStatus, NodesStatus};
 use chrono::{DateTime, Utc};
@@ -72,6 +74,13 @@ impl Told {
             let text = format!("site {origin}: everfeed could not look for its feeds: {told}");
             broken.push(BrokenLine::of(&site.fault, text));
         }
+        for list in &first.lists {
+            if let Some(found) = &list.fault {
+                let told = fault(found, &format!(", reads: {}", list.failures), now);
+                let text = format!("list {}: nothing is changed: {told}", list.name);
+                broken.push(BrokenLine::of(found, text));
+            }
+        }
         let (faults, engine_notes): (Vec<&CauseStatus>, Vec<_>) = first
             .search_engines
             .iter()
@@ -126,6 +135,7 @@ impl Told {
                 notes.push(format!("{}: {remark}", feed.name));
             }
         }
+        notes.extend(first.lists.iter().map(|list| list_line(list, now)));
         for UnreadEntry { name, why } in &first.registry.unread {
             broken.push(BrokenLine::ours(format!(
                 "{name}: its entry in the registry cannot be read: {why}"
@@ -291,6 +301,37 @@ pub(crate) fn fault(fault: &FaultStatus, more: &str, now: DateTime<Utc>) -> Stri
     let since = when(Some(&fault.since), now).unwrap_or_default();
     let (text, owner) = (&fault.text, &fault.owner);
     format!("{text} (the fault is {owner}; since {since}{more})")
+}
+
+/// A list of feeds, in a sentence: when it was read, and what it brought.
+fn list_line(list: &OpmlStatus, now: DateTime<Utc>) -> String {
+    let OpmlStatus {
+        name,
+        place,
+        listed,
+        feeds,
+        ..
+    } = list;
+    let read = match when(list.good_at.as_deref(), now) {
+        Some(at) => format!("last read {at}"),
+        None => "not read yet".to_owned(),
+    };
+    let mut told =
+        format!("list {name} ({place}): {read}; feeds in it: {listed}, brought: {feeds}");
+    if list.absent > 0 {
+        told += &format!(", missing now: {}", list.absent);
+    }
+    if list.paused_total > 0 {
+        let (total, first) = (list.paused_total, first_names(&list.paused));
+        told += &format!(", paused: {total} ({first})");
+    }
+    if let Some(line) = list.skipped.first() {
+        told += &format!("; left out: {} (the first: {line})", list.skipped_total);
+    }
+    if let Some(next) = when(list.next_read_at.as_deref(), now) {
+        told += &format!("; next read {next}");
+    }
+    told
 }
 
 /// The certificate that everfeed gets itself: its end, and the last failure.

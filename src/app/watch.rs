@@ -3,7 +3,8 @@
 //! `events`.
 
 use super::{
-    event_log::EventLog, live_settings::LiveAlerts, reload::Reloader, site_feeds::SiteFaults,
+    event_log::EventLog, live_settings::LiveAlerts, opml_lists::OpmlLists, reload::Reloader,
+    site_feeds::SiteFaults,
 };
 use crate::{
     acme::CertificateWatch,
@@ -50,6 +51,7 @@ pub(super) struct FaultWatch {
     pub(super) reloader: Arc<Reloader>,
     pub(super) site_faults: SiteFaults,
     pub(super) search_engines: SearchEngines,
+    pub(super) lists: OpmlLists,
     pub(super) origin_sitemaps: OriginSitemaps,
     /// The roots of the sites that have a sitemap.
     pub(super) sitemap_roots: Vec<String>,
@@ -204,6 +206,7 @@ impl FaultWatch {
         observed.findings.extend(self.findings(watching, now));
         observed.absorbed.extend(watching.alerts.untried());
         observed.absorbed.extend(self.search_engines.untried());
+        observed.absorbed.extend(self.lists.untried());
         observed.absorbed.extend(self.unasked_sitemaps());
         if watching.started.elapsed() < UNKNOWN_AFTER_START {
             let open = watching.journal.open().map(|event| &event.cause);

@@ -10,6 +10,7 @@ use super::{
     groups::GroupKeeper,
     live_settings::LiveSettings,
     open_listeners::Listening,
+    opml_lists::{OpmlLists, OpmlParts},
     polls_for_readers::PollsForReaders,
     push_inlet::WorkInlet,
     relay::Relay,
@@ -220,6 +221,18 @@ impl Wiring {
             faults: self.site_faults.clone(),
         };
         sites.map(watch).collect()
+    }
+
+    /// The lists of feeds that are read again and again.
+    pub(super) fn opml_lists(&self, upstream: &Upstream, reloader: &Arc<Reloader>) -> OpmlLists {
+        OpmlLists::new(OpmlParts {
+            settings: self.live.lists(),
+            store: self.store.clone(),
+            catalog: self.gate.catalog.clone(),
+            clock: self.clock.clone(),
+            upstream: upstream.clone(),
+            reloader: reloader.clone(),
+        })
     }
 
     /// The certificate that everfeed gets itself, if it does. What is kept of it is shown.

@@ -49,6 +49,7 @@ impl WorkContext {
         let subscriber = wiring.subscriber(own_places).await;
         let subscriber = subscriber.context("the stored hubs of feeds")?;
         let search_engines = wiring.search_engines()?;
+        let lists = wiring.opml_lists(&upstream_ways.polls.upstream, &self.reloader);
         let keeper = match &self.certificate {
             Some(parts) => Some(CertificateKeeper::open(parts.clone()).await),
             None => None,
@@ -69,6 +70,7 @@ impl WorkContext {
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
             site_faults: wiring.site_faults.clone(),
             search_engines: search_engines.clone(),
+            lists: lists.clone(),
             events: events.clone(),
             item_counts: ItemCounts::default(),
             started_at: self.started_at.clone(),
@@ -85,6 +87,7 @@ impl WorkContext {
             reloader: self.reloader.clone(),
             site_faults: wiring.site_faults.clone(),
             search_engines: search_engines.clone(),
+            lists: lists.clone(),
             origin_sitemaps: wiring.origin_sitemaps.clone(),
             sitemap_roots: wiring.sitemap_roots(),
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
@@ -107,6 +110,7 @@ impl WorkContext {
             tasks.run(|stop| xmpp.run(stop));
         }
         tasks.run(|stop| search_engines.run(stop));
+        tasks.run(|stop| lists.run(stop));
         if let Some(subscriber) = subscriber.clone() {
             tasks.run(|stop| subscriber.run(stop));
         }

@@ -29,6 +29,8 @@ mod site_feeds;
 
 mod site;
 
+mod opml;
+
 pub use deletions::DeletionSettings;
 pub use group::{
     FEED_GROUPS_MAX, GROUP_MEMBERS_MAX, GROUPS_MAX, GroupSettings, MEMBERS_WANTED, NamedFeeds,
@@ -36,6 +38,7 @@ pub use group::{
 pub use import::ImportSettings;
 pub use keep::KeepSettings;
 pub use legacy_address::{FeedNamer, FormerAddress, LegacyAddress, ServePlain, topic_at};
+pub use opml::{LISTS_MAX, OpmlPlace, OpmlSettings};
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use private_addresses::PrivateAddresses;
@@ -97,6 +100,12 @@ pub struct FeedSettings {
     /// Limits of what is kept of it.
     #[serde(default)]
     pub keep: KeepSettings,
+    /// True while it is not polled. Its items stay, and are served.
+    #[serde(default)]
+    pub paused: bool,
+    /// The name of the `[[opml]]` list that brought it, and that may pause and resume it.
+    #[serde(default)]
+    pub from_list: Option<String>,
     /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.
     #[serde(default)]
     pub record: Option<RecordSettings>,
@@ -149,6 +158,8 @@ impl FeedSettings {
             announce_deletes: true,
             import: ImportSettings::default(),
             keep: KeepSettings::default(),
+            paused: false,
+            from_list: None,
             record: None,
             legacy: None,
             group: None,
@@ -264,6 +275,10 @@ impl FeedSettings {
         problems.extend(self.poll.problems());
         problems.extend(self.deletions.problems());
         problems.extend(self.keep.problems());
+        if let Some(list) = self.from_list.as_ref().filter(|list| !is_name(list)) {
+            let wanted = "give the name of an [[opml]] list, or leave it out";
+            refuse_list(&mut problems, list, wanted);
+        }
         problems.extend(self.record.iter().flat_map(RecordSettings::problems));
         problems
     }
@@ -293,6 +308,14 @@ impl FeedSettings {
             .map(|warning| format!("feed.{}: {warning}", self.name))
             .collect()
     }
+}
+
+fn refuse_list(problems: &mut Vec<RefusedSetting>, list: &str, wanted: &str) {
+    problems.push(RefusedSetting::new(
+        "from_list",
+        format!("\"{list}\""),
+        wanted,
+    ));
 }
 
 const fn yes() -> bool {

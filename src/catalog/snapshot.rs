@@ -41,6 +41,11 @@ impl RegisteredFeed {
         self.settings.group.is_some()
     }
 
+    /// True for a feed that has an upstream and is not paused.
+    pub fn is_polled(&self) -> bool {
+        !self.is_group() && !self.settings.paused
+    }
+
     /// The upstream's URL without what is secret in it, for the operator.
     pub fn shown_url(&self) -> String {
         public_url(&self.settings.url)
@@ -319,9 +324,14 @@ impl CatalogSnapshot {
         Some(members.map(|feed| feed.settings.name.as_str()).collect())
     }
 
-    /// The feeds that are polled: all but the groups.
-    pub fn polled(&self) -> impl Iterator<Item = &Arc<RegisteredFeed>> {
+    /// The feeds that have an upstream: all but the groups.
+    pub fn upstreams(&self) -> impl Iterator<Item = &Arc<RegisteredFeed>> {
         self.feeds.values().filter(|feed| !feed.is_group())
+    }
+
+    /// The feeds that are polled: all but the groups and those that are paused.
+    pub fn polled(&self) -> impl Iterator<Item = &Arc<RegisteredFeed>> {
+        self.feeds.values().filter(|feed| feed.is_polled())
     }
 
     /// The groups, by number.
@@ -335,7 +345,7 @@ impl CatalogSnapshot {
     /// The feeds of the site of this number that everybody may read whole, of those that are feeds
     /// of posts.
     pub fn public_feeds_of_site(&self, site: usize) -> impl Iterator<Item = &Arc<RegisteredFeed>> {
-        self.polled().filter(move |feed| {
+        self.upstreams().filter(move |feed| {
             let settings = &feed.settings;
             let place = settings.legacy.as_ref();
             place.is_some_and(|place| place.site == site)

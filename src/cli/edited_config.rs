@@ -1,15 +1,13 @@
 //! A configuration to which feeds and groups are added: its comments and its order stay, and it is
 //! written whole or not at all. Not which feeds those are.
 
-use super::{
-    WithConfig, check,
-    config_file::replace,
-    feed_name::{FIRST_NUMBER, label, names_from},
-    probe::Trouble,
-};
+use super::{WithConfig, check, config_file::replace, probe::Trouble};
 use crate::{
-    app::address_spelling::{digest, spelling},
-    app::{BesideStore, ConfigBesideStore},
+    app::{
+        BesideStore, ConfigBesideStore,
+        address_spelling::{digest, spelling},
+        feed_name::{FIRST_NUMBER, label, names_from},
+    },
     cli::output::errln,
     config::{self, Config},
 };

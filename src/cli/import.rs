@@ -10,14 +10,16 @@ use super::{
     },
 };
 use crate::{
-    app::{address_spelling::spelling, probe::is_private_host},
+    app::{
+        address_spelling::spelling,
+        folder_categories::{FEED_CATEGORIES_MAX, Folders},
+        outline_address::{RefusedAddress, outline_address},
+    },
     cli::output::outln,
     secret::logged_url,
-    setting::holds_controls,
 };
 use clap::Args;
 use everfeed_adapters::{FOLDERS_DEEP_MAX, OPML_BYTES_MAX, Opml, OtherOutline, OutlinedFeed, opml};
-use folders::Folders;
 use std::{
     collections::HashMap,
     fs::File,
@@ -47,9 +49,6 @@ pub(super) struct ImportOptions {
     #[arg(long)]
     private_hosts: bool,
 }
-
-/// Length of an address at most, bytes.
-const ADDRESS_BYTES_MAX: usize = 2048;
 
 /// Outlines that are skipped and told one by one; the others are counted.
 const SKIPPED_TOLD_MAX: usize = 1000;
@@ -144,7 +143,7 @@ impl ImportPlan {
                 let first: &mut AddedFeed = &mut plan.feeds[*at];
                 categories.retain(|category| !first.categories.contains(category));
                 first.categories.append(&mut categories);
-                first.categories.truncate(folders::FEED_CATEGORIES_MAX);
+                first.categories.truncate(FEED_CATEGORIES_MAX);
                 let why = format!(
                     "the list names it before, and it is added as `{}`",
                     first.name
@@ -183,7 +182,7 @@ impl ImportPlan {
             plan.notes.push(note.to_owned());
         }
         if !options.no_groups {
-            let (groups, notes) = folders.groups(&plan.feeds, edited);
+            let (groups, notes) = folders::groups(&folders, &plan.feeds, edited);
             plan.groups = groups;
             plan.notes.extend(notes);
         }
@@ -247,36 +246,12 @@ impl ImportPlan {
 
 /// The address of a listed feed, or why it cannot be taken.
 fn address(feed: &OutlinedFeed, takes_private: bool) -> Result<Url, String> {
-    let text = feed.url.trim();
-    if text.len() > ADDRESS_BYTES_MAX {
-        return Err(format!(
-            "its address is longer than {ADDRESS_BYTES_MAX} bytes"
-        ));
-    }
-    if holds_controls(text) {
-        return Err("control characters stand in its address".to_owned());
-    }
-    // `feed:https://…` and `feed://…` are addresses for programs.
-    let bare = match text.split_at_checked(5) {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("feed:") => {
-            match rest.strip_prefix("//") {
-                Some(rest) => format!("http://{rest}"),
-                None => rest.to_owned(),
-            }
+    outline_address(&feed.url, takes_private).map_err(|refused| match refused {
+        RefusedAddress::Private => {
+            format!("{refused}. If it is yours, use `everfeed add` or --private-hosts")
         }
-        _ => text.to_owned(),
-    };
-    let url = Url::parse(&bare).ok();
-    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let mut url = url.ok_or("its address is no http or https URL")?;
-    url.set_fragment(None);
-    if !takes_private && is_private_host(&url) {
-        return Err(
-            "its host is on this machine or its network, and no address of a list leads there. If it is yours, use `everfeed add` or --private-hosts"
-                .to_owned(),
-        );
-    }
-    Ok(url)
+        other => other.to_string(),
+    })
 }
 
 /// An outline as the operator sees it, without secrets.

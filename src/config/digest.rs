@@ -7,7 +7,7 @@ use std::io;
 
 impl Config {
     // Decides: Which settings have to be the same on all nodes?
-    /// Digest of the feeds, groups, sites and webhooks, of the public URL, and of the settings of the
+    /// Digest of the feeds, groups, sites, webhooks and lists of feeds, of the public URL, and of the settings of the
     /// hub and of push. Equal settings of one version of everfeed have the same.
     pub fn shared_digest(&self) -> String {
         let server = &self.server;
@@ -16,7 +16,13 @@ impl Config {
             &server.prefix,
             &server.former_public_urls,
         );
-        let lists = (&self.feed, &self.group, &self.site, &self.webhook);
+        let lists = (
+            &self.feed,
+            &self.group,
+            &self.site,
+            &self.webhook,
+            &self.opml,
+        );
         let shared = (places, lists, &self.hub, &self.push);
         let mut digest = DigestWriter(Sha256::new());
         match serde_json::to_writer(&mut digest, &shared) {

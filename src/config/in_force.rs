@@ -94,6 +94,7 @@ pub fn settings_in_force(source: &ConfigSource) -> Result<Vec<Setting>, ConfigEr
     settings.add_list("site", &config.site, |_| None);
     settings.add_list("feed", &config.feed, |feed| Some(&feed.name));
     settings.add_list("group", &config.group, |group| Some(&group.name));
+    settings.add_list("opml", &config.opml, |list| Some(&list.name));
     settings.add_list("webhook", &config.webhook, |_| None);
     settings.add_list("alert", &config.alert, |_| None);
     settings.add_list("credentials", &config.credentials, |_| None);

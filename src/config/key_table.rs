@@ -137,8 +137,11 @@ pub fn waiting_for_restart(running: &Config, new: &Config) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::{
-        alerts::AlertSettings, catalog::GroupSettings, hub::WebhookSettings,
-        ingest::CredentialSettings, setting::by_key,
+        alerts::AlertSettings,
+        catalog::{GroupSettings, OpmlSettings},
+        hub::WebhookSettings,
+        ingest::CredentialSettings,
+        setting::by_key,
     };
     use serde_json::Value;
     use std::collections::BTreeMap;
@@ -159,12 +162,13 @@ mod tests {
         settings.retain(|key, _| {
             !matches!(
                 key.as_str(),
-                "alert" | "credentials" | "feed" | "group" | "site" | "webhook"
+                "alert" | "credentials" | "feed" | "group" | "opml" | "site" | "webhook"
             )
         });
         let group = toml::from_str::<GroupSettings>(GROUP).unwrap();
         let webhook = toml::from_str::<WebhookSettings>(WEBHOOK).unwrap();
         let credentials = toml::from_str::<CredentialSettings>(CREDENTIALS).unwrap();
+        let list = toml::from_str::<OpmlSettings>("name = \"planet\"\n").unwrap();
         for (list, of_one) in [
             ("feed", by_key(&feeds.feed[0])),
             ("site", by_key(&feeds.site[0])),
@@ -172,6 +176,7 @@ mod tests {
             ("webhook", by_key(&webhook)),
             ("credentials", by_key(&credentials)),
             ("alert", by_key(&AlertSettings::default())),
+            ("opml", by_key(&list)),
         ] {
             let named = of_one.into_iter();
             settings.extend(named.map(|(key, value)| (format!("{list}.{key}"), value)));

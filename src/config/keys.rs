@@ -4,7 +4,15 @@ use super::key_table;
 use std::collections::BTreeSet;
 
 /// Lists of tables directly below the file.
-pub(super) const LISTS: &[&str] = &["alert", "credentials", "feed", "group", "site", "webhook"];
+pub(super) const LISTS: &[&str] = &[
+    "alert",
+    "credentials",
+    "feed",
+    "group",
+    "opml",
+    "site",
+    "webhook",
+];
 
 /// Keys that once had another name, without indices, and the names that they have now.
 const RENAMED: &[(&str, &str)] = &[

@@ -4,7 +4,8 @@ use super::{Config, key_table::give, typed::ConfigReading};
 use crate::{
     alerts::{ALERTS_MAX, AlertSettings},
     catalog::{
-        FeedSettings, GroupSettings, NamedFeeds, ServePlain, SiteFeeds, SiteSettings,
+        FeedSettings, GroupSettings, LISTS_MAX, NamedFeeds, OpmlSettings, ServePlain, SiteFeeds,
+        SiteSettings,
         settings::{FEED_GROUPS_MAX, GROUP_MEMBERS_MAX, GROUPS_MAX, MEMBERS_WANTED},
     },
     edge::{
@@ -457,6 +458,33 @@ pub(super) fn sound_alerts(
         }
     }
     alerts.into_iter().map(|(_, alert)| alert).collect()
+}
+
+/// The lists of feeds; everything in them that cannot be meant is refused.
+pub(super) fn sound_lists(
+    own: &OwnAddresses,
+    reading: &mut ConfigReading<'_>,
+) -> Vec<OpmlSettings> {
+    let lists: Vec<(String, OpmlSettings)> = reading.list("opml");
+    if lists.len() > LISTS_MAX {
+        let wanted = format!("give {LISTS_MAX} lists at most");
+        reading.refuse("opml", lists.len(), wanted);
+    }
+    let mut met = BTreeSet::new();
+    for (path, list) in &lists {
+        for problem in list.problems() {
+            reading.take_over(problem.within(path));
+        }
+        if !met.insert(&list.name) {
+            let wanted = "another list has this name. Give each list a name of its own";
+            reading.refuse(&format!("{path}.name"), quoted(&list.name), wanted);
+        }
+        if list.url.as_ref().is_some_and(|url| own.are_all_at(url)) {
+            let wanted = "everfeed itself answers there. Give the URL of another server";
+            reading.refuse(&format!("{path}.url"), "a URL of our own", wanted);
+        }
+    }
+    lists.into_iter().map(|(_, list)| list).collect()
 }
 
 /// Everything that cannot be meant in the webhooks, for these feeds, groups and sites.

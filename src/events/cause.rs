@@ -53,6 +53,8 @@ pub enum EventTopic {
     Restore,
     /// The feeds of a site that are looked for.
     Site,
+    /// A list of feeds (OPML) that is read again and again.
+    Opml,
     /// The connection to a server of XMPP.
     Xmpp,
     /// Search engines that are told of the pages of a site.
@@ -80,6 +82,7 @@ impl EventTopic {
             Self::Store => "store",
             Self::Restore => "restore",
             Self::Site => "site",
+            Self::Opml => "opml",
             Self::Xmpp => "xmpp",
             Self::SearchEngines => "search_engines",
             Self::Alert => "alert",

@@ -63,6 +63,8 @@ pub mod site_page;
 
 pub mod index_now;
 
+pub mod opml_list;
+
 pub mod schedule;
 
 pub mod mistakes;

@@ -46,6 +46,8 @@ pub(super) mod pushed_feeds;
 
 pub(super) mod index_now;
 
+pub(super) mod opml_lists;
+
 mod sharing;
 
 mod properties;

@@ -59,6 +59,7 @@ mod events;
 mod pushed_feeds;
 
 mod index_now;
+mod opml_lists;
 
 mod forgotten;
 

@@ -63,6 +63,8 @@ mod pushed_feed;
 
 mod index_now;
 
+mod opml_list;
+
 mod group;
 
 mod clock;

@@ -3,10 +3,10 @@
 
 use super::{
     AccountStore, BackupReport, CatalogStore, Commit, EventStore, Feeds, FoundFeeds, GroupStep,
-    Groups, HostPause, IndexNowStore, Nodes, Polls, PushedFeeds, Receipt, RegistryChange,
-    RegistryEntry, RegistryStore, SiteStore, Snapshot, Store, StoreCondition, StoreCounts,
-    StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, WantedGroup, Watched,
-    Witnessed,
+    Groups, HostPause, IndexNowStore, Nodes, OpmlStore, Polls, PushedFeeds, Receipt,
+    RegistryChange, RegistryEntry, RegistryStore, SiteStore, Snapshot, Store, StoreCondition,
+    StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    WantedGroup, Watched, Witnessed,
     condition::FileFigures,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
@@ -20,6 +20,7 @@ use crate::{
         item::{Item, ItemId, KeyHash},
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
+        opml_list::OpmlList,
         page::{Page, PageQuery},
         part::WantedPart,
         pushed_feed::PushedFeed,
@@ -182,6 +183,10 @@ tapped! { 'a
     IndexNowStore {
         keep_index_now(site: &'a str, row: Option<IndexNow>) -> ();
         index_now(site: &'a str) -> Option<IndexNow>;
+    }
+    OpmlStore {
+        keep_opml_list(name: &'a str, row: Option<OpmlList>) -> ();
+        opml_list(name: &'a str) -> Option<OpmlList>;
     }
     Upkeep {
         check() -> ();

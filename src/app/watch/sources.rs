@@ -108,6 +108,7 @@ impl FaultWatch {
         findings.extend(disk.and_then(|(free, all)| low_disk(free, all, is_low, now)));
         findings.extend(watching.alerts.findings());
         findings.extend(self.search_engines.findings(now));
+        findings.extend(self.lists.findings());
         findings.extend(self.origin_sitemaps());
         findings
     }

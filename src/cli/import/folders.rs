@@ -1,154 +1,63 @@
-//! Folders of a list as categories of feeds, and the groups that take those in.
+//! Groups for the folders of a list; not which categories its feeds get.
 
 use super::super::edited_config::{AddedFeed, AddedGroup, EditedConfig};
-use crate::{
-    app::registry::{GROUP_MEMBERS_MAX, GROUPS_MAX},
-    cli::feed_name::slug_of,
+use crate::app::{
+    folder_categories::Folders,
+    registry::{GROUP_MEMBERS_MAX, GROUPS_MAX},
 };
-use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-/// Categories of a feed at most: so many groups may take it in.
-pub(super) const FEED_CATEGORIES_MAX: usize = 8;
-
-/// Between the names of folders in the title of a group.
-const BETWEEN: &str = " / ";
-
-/// The folders of a list, and the category of each.
-#[derive(Default)]
-pub(super) struct Folders {
-    /// Categories by the path of a folder.
-    by_path: HashMap<Vec<String>, String>,
-    /// Titles by category, in the order of the list.
-    titles: BTreeMap<String, String>,
-    order: Vec<String>,
-}
-
-impl Folders {
-    // Decides: Which categories does a feed of a list get?
-    /// The categories of a feed in these folders: one for each folder around it, so that a folder
-    /// holds what is in the folders below it, too.
-    pub(super) fn categories_of(&mut self, folders: &[String]) -> Vec<String> {
-        let depths = 1..=folders.len().min(FEED_CATEGORIES_MAX);
-        depths
-            .map(|depth| self.category(&folders[..depth]))
-            .collect()
+// Decides: Which folders become groups?
+/// Groups for the folders of the added feeds that no group takes in yet, and a line for each
+/// folder that can have none.
+pub(super) fn groups(
+    folders: &Folders,
+    added: &[AddedFeed],
+    edited: &mut EditedConfig<'_>,
+) -> (Vec<AddedGroup>, Vec<String>) {
+    let mut members: HashMap<&str, usize> = HashMap::new();
+    for category in added.iter().flat_map(|feed| &feed.categories) {
+        *members.entry(category).or_default() += 1;
     }
-
-    /// The category of a folder; the same at each import of it.
-    fn category(&mut self, path: &[String]) -> String {
-        if let Some(category) = self.by_path.get(path) {
-            return category.clone();
-        }
-        let title = path.join(BETWEEN);
-        let mut category = slug_of(&title);
-        if category.is_empty() || self.titles.contains_key(&category) {
-            // A name without letters of ours, or one that looks the same without the others.
-            let digest = hex::encode(&Sha256::digest(&title)[..4]);
-            category = if category.is_empty() {
-                format!("folder-{digest}")
-            } else {
-                format!("{category}-{digest}")
-            };
-        }
-        self.by_path.insert(path.to_vec(), category.clone());
-        self.titles.insert(category.clone(), title);
-        self.order.push(category.clone());
-        category
-    }
-
-    // Decides: Which folders become groups?
-    /// Groups for the folders of the added feeds that no group takes in yet, and a line for each
-    /// folder that can have none.
-    pub(super) fn groups(
-        &self,
-        added: &[AddedFeed],
-        edited: &mut EditedConfig<'_>,
-    ) -> (Vec<AddedGroup>, Vec<String>) {
-        let mut members: HashMap<&str, usize> = HashMap::new();
-        for category in added.iter().flat_map(|feed| &feed.categories) {
-            *members.entry(category).or_default() += 1;
-        }
-        let mut groups = Vec::new();
-        let mut notes = Vec::new();
-        for category in &self.order {
-            let Some(new) = members.get(category.as_str()) else {
-                continue;
-            };
-            let member = format!("category:{category}");
-            let title = &self.titles[category];
-            let present = edited.config.iter();
-            if present.clone().any(|config| {
-                let mut groups = config.group.iter();
-                groups.any(|group| group.members.contains(&member))
-            }) {
-                continue;
-            }
-            let of_category = present
-                .clone()
-                .flat_map(|config| &config.feed)
-                .filter(|feed| feed.categories.contains(category));
-            let has_private = of_category.clone().any(|feed| feed.is_private());
-            let count = present.map(|config| config.group.len()).sum::<usize>() + groups.len();
-            let why = if of_category.count() + new > GROUP_MEMBERS_MAX {
-                format!("it has more than {GROUP_MEMBERS_MAX} feeds")
-            } else if has_private {
-                format!("a private feed has the category {category}")
-            } else if count >= GROUPS_MAX {
-                format!("there are {GROUPS_MAX} groups")
-            } else {
-                let numbered = (2..).map(|number: u64| format!("{category}-{number}"));
-                let names = [category.clone(), format!("{category}-group")];
-                groups.push(AddedGroup {
-                    name: edited.first_free(names.into_iter().chain(numbered)),
-                    title: title.clone(),
-                    members: vec![member],
-                });
-                continue;
-            };
-            notes.push(format!(
-                "No group for “{title}”: {why}. Its feeds have the category {category}"
-            ));
-        }
-        (groups, notes)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn categories(folders: &mut Folders, path: &[&str]) -> Vec<String> {
-        let path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
-        folders.categories_of(&path)
-    }
-
-    #[test]
-    fn a_feed_has_the_category_of_each_folder_around_it() {
-        let mut folders = Folders::default();
-        assert_eq!(
-            categories(&mut folders, &["Tech", "Rust!"]),
-            ["tech", "tech-rust"]
-        );
-        assert_eq!(categories(&mut folders, &["Tech"]), ["tech"]);
-        assert!(categories(&mut folders, &[]).is_empty());
-        let deep = ["a"; 20];
-        assert_eq!(categories(&mut folders, &deep).len(), FEED_CATEGORIES_MAX);
-    }
-
-    #[test]
-    fn folders_whose_names_look_alike_are_told_apart_and_named_the_same_each_time() {
-        let of = |names: &[&str]| {
-            let mut folders = Folders::default();
-            let names = names.iter();
-            names
-                .flat_map(|name| categories(&mut folders, &[name]))
-                .collect::<Vec<_>>()
+    let mut groups = Vec::new();
+    let mut notes = Vec::new();
+    for (category, title) in folders.titled() {
+        let Some(new) = members.get(category.as_str()) else {
+            continue;
         };
-        let found = of(&["C++", "C#", "日本", "中国", "C++"]);
-        assert_eq!((found[0].as_str(), &found[0]), ("c", &found[4]));
-        assert!(found[1].starts_with("c-") && found[2].starts_with("folder-"));
-        assert_ne!(found[2], found[3]);
-        assert_eq!(of(&["C++", "C#", "日本", "中国", "C++"]), found);
+        let member = format!("category:{category}");
+        let present = edited.config.iter();
+        if present.clone().any(|config| {
+            let mut groups = config.group.iter();
+            groups.any(|group| group.members.contains(&member))
+        }) {
+            continue;
+        }
+        let of_category = present
+            .clone()
+            .flat_map(|config| &config.feed)
+            .filter(|feed| feed.categories.contains(category));
+        let has_private = of_category.clone().any(|feed| feed.is_private());
+        let count = present.map(|config| config.group.len()).sum::<usize>() + groups.len();
+        let why = if of_category.count() + new > GROUP_MEMBERS_MAX {
+            format!("it has more than {GROUP_MEMBERS_MAX} feeds")
+        } else if has_private {
+            format!("a private feed has the category {category}")
+        } else if count >= GROUPS_MAX {
+            format!("there are {GROUPS_MAX} groups")
+        } else {
+            let numbered = (2..).map(|number: u64| format!("{category}-{number}"));
+            let names = [category.clone(), format!("{category}-group")];
+            groups.push(AddedGroup {
+                name: edited.first_free(names.into_iter().chain(numbered)),
+                title: title.clone(),
+                members: vec![member],
+            });
+            continue;
+        };
+        notes.push(format!(
+            "No group for “{title}”: {why}. Its feeds have the category {category}"
+        ));
     }
+    (groups, notes)
 }

@@ -1,13 +1,10 @@
 //! The text of a new configuration, and the lines that come next; pure.
 
-use super::super::{
-    feed_name::names as names_of,
-    probe::{
-        blog::{BlogFeed, FeedKind},
-        sheet::tame,
-    },
+use super::super::probe::{
+    blog::{BlogFeed, FeedKind},
+    sheet::tame,
 };
-use crate::secret::masked;
+use crate::{app::feed_name::names as names_of, secret::masked};
 use clap::ValueEnum;
 use everfeed_adapters::Format;
 use percent_encoding::percent_decode_str;

@@ -24,7 +24,7 @@ use crate::{
         rows::{
             open_table::{KeyKind, Table, TableEdit as _, TableSource as _},
             removed::Removed,
-            tables::{EVENTS, INDEX_NOW, META, PUSHED, REGISTRY, SUBSCRIPTIONS, WALKS},
+            tables::{EVENTS, INDEX_NOW, META, OPML_LISTS, PUSHED, REGISTRY, SUBSCRIPTIONS, WALKS},
             writing::REWRITE_KEY,
         },
     },
@@ -624,11 +624,12 @@ fn check_tables(path: &Path, snapshot: &ReadTransaction) -> Result<(), StoreErro
 }
 
 /// Tables that the first files of this schema do not have.
-const LATER_TABLES: [EngineTable; 4] = [
+const LATER_TABLES: [EngineTable; 5] = [
     REGISTRY.of_engine(),
     EVENTS.of_engine(),
     PUSHED.of_engine(),
     INDEX_NOW.of_engine(),
+    OPML_LISTS.of_engine(),
 ];
 
 /// Makes the tables that a file lacks because it was written before there were any.

@@ -22,6 +22,7 @@ use crate::{
         item::ItemId,
         legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
+        opml_list::OpmlList,
         pushed_feed::PushedFeed,
         reconcile::{Evidence, WindowState},
         record::{FeedNo, FeedRecord},
@@ -42,10 +43,10 @@ use crate::{
             tables::{
                 COUNTED, CREATED, DOCUMENTS, EVENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS,
                 FEEDS, FOUND_FEEDS, FeedKey, GROUP_POSTS, GROUPS, HOLDINGS, HOSTS, IDS, INDEX_NOW,
-                ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, PUSHED,
-                REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, StampKey,
-                StampValue, SubscriptionKey, TERMS, TOKENS, USERS, WALKS, WINDOWS, WITNESSES,
-                feed_key, feed_of, holding_key, id_key, item_id_of, stamp_key, stamp_of,
+                ITEMS, KEYS, MEMBERSHIPS, META, OBSERVATIONS, OPML_LISTS, POLLS, POSITIONS,
+                PUBLISHED, PUSHED, REGISTRY, SEGMENTS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
+                StampKey, StampValue, SubscriptionKey, TERMS, TOKENS, USERS, WALKS, WINDOWS,
+                WITNESSES, feed_key, feed_of, holding_key, id_key, item_id_of, stamp_key, stamp_of,
                 subscription_key, subscription_of, term_of,
             },
             word_index::{Segment, postings},
@@ -327,6 +328,7 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.values::<Event, _>(EVENTS, "events");
     table.values::<PushedFeed, _>(PUSHED, "hubs of feeds");
     table.values::<IndexNow, _>(INDEX_NOW, "rows of IndexNow");
+    table.values::<OpmlList, _>(OPML_LISTS, "lists of feeds");
     table.values::<GroupRecord, _>(GROUPS, "groups");
     table.values::<GroupPost, _>(GROUP_POSTS, "posts of groups");
     table.read(HOLDINGS, "items in groups", |_, value| {

@@ -124,11 +124,14 @@ pub(in crate::store) const PUSHED: Table<FeedKey> = Table::new("pushed");
 /// `IndexNow`, by the address of the front page of its site.
 pub(in crate::store) const INDEX_NOW: Table<str> = Table::new("index_now");
 
+/// `OpmlList`, by its name.
+pub(in crate::store) const OPML_LISTS: Table<str> = Table::new("opml_lists");
+
 /// `Event`, by its time.
 pub(in crate::store) const EVENTS: Table<StampValue> = Table::new("events");
 
 /// All tables.
-pub(in crate::store) const TABLES: [EngineTable; 35] = [
+pub(in crate::store) const TABLES: [EngineTable; 36] = [
     META.of_engine(),
     FEED_NAMES.of_engine(),
     FEEDS.of_engine(),
@@ -164,6 +167,7 @@ pub(in crate::store) const TABLES: [EngineTable; 35] = [
     EVENTS.of_engine(),
     PUSHED.of_engine(),
     INDEX_NOW.of_engine(),
+    OPML_LISTS.of_engine(),
 ];
 
 pub(in crate::store) fn feed_key(feed: FeedNo) -> FeedKey {

@@ -24,6 +24,6 @@ stored_enums! {
     }
     EventTopic {
         0 Feeds, 1 Network, 2 Moved, 3 Gap, 4 MassEdit, 5 Quarantine, 6 Subscribers, 7 Reload, 8 Certificate, 9 Disk, 10 Store,
-        11 Restore, 12 Site, 13 Xmpp, 14 Alert, 15 Others, 16 SearchEngines,
+        11 Restore, 12 Site, 13 Xmpp, 14 Alert, 15 Others, 16 SearchEngines, 17 Opml,
     }
 }

@@ -54,7 +54,7 @@ use crate::{
     store::{
         FoundFeeds, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
-        conformance::{index_now::index_now, pushed_feeds::pushed_feed},
+        conformance::{index_now::index_now, opml_lists::opml_list, pushed_feeds::pushed_feed},
         content_mark::ContentMark,
         subscriptions::{
             Algo, Attempts, CallbackTarget, CloudTarget, Dialect, Directive, Intent, Lease,
@@ -1162,6 +1162,7 @@ fn samples() -> Vec<Sample> {
         ),
         sample("full", pushed_feed()),
         sample("full", index_now()),
+        sample("full", opml_list()),
         sample(
             "full",
             Event {

@@ -20,7 +20,7 @@ use crate::store::{
 
 /// The migrations, the first one first. One that was released is never changed. One that does more
 /// than add raises `oldest_schema` to its own number, so that no older everfeed runs beside.
-pub(in crate::store::postgres) const MIGRATIONS: [&str; 7] = [
+pub(in crate::store::postgres) const MIGRATIONS: [&str; 8] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
@@ -28,6 +28,7 @@ pub(in crate::store::postgres) const MIGRATIONS: [&str; 7] = [
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
     include_str!("schema/7.sql"),
+    include_str!("schema/8.sql"),
 ];
 
 /// The number of the schema that this everfeed reads and writes.

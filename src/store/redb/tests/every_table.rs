@@ -14,13 +14,14 @@ use crate::{
     },
     store::{
         AccountStore as _, Commit, EventStore as _, FoundFeeds, GROUP_BATCH_ITEMS, HostPause,
-        IndexNowStore as _, PushedFeeds as _, RegistryChange, RegistryStore as _, Store,
-        Walks as _, WantedGroup,
+        IndexNowStore as _, OpmlStore as _, PushedFeeds as _, RegistryChange, RegistryStore as _,
+        Store, Walks as _, WantedGroup,
         conformance::{
             accounts::{token, user},
             archives,
             events::event,
             index_now::index_now,
+            opml_lists::opml_list,
             pushed_feeds::pushed_feed,
             rig::{key, put},
         },
@@ -130,6 +131,10 @@ async fn fill(store: &dyn Store) {
         .await
         .unwrap();
     store.keep_index_now(SITE, Some(index_now())).await.unwrap();
+    store
+        .keep_opml_list("planet", Some(opml_list()))
+        .await
+        .unwrap();
     store.save_polls(vec![], vec![pause()]).await.unwrap();
 }
 
@@ -178,6 +183,7 @@ async fn answers(store: &dyn Store) -> String {
     told.push(format!("{:?}", store.events(None, 9).await.unwrap()));
     told.push(format!("{:?}", store.pushed_feeds(None, 9).await.unwrap()));
     told.push(format!("{:?}", store.index_now(SITE).await.unwrap()));
+    told.push(format!("{:?}", store.opml_list("planet").await.unwrap()));
     assert_eq!(
         store.host_pauses(None, 9).await.unwrap(),
         [pause(), older_pause()]
@@ -299,6 +305,7 @@ async fn a_database_of_before_there_were_rows_answers_the_same() {
         store.keep_pushed_feed(feed, None).await.unwrap();
     }
     store.keep_index_now(SITE, None).await.unwrap();
+    store.keep_opml_list("planet", None).await.unwrap();
     let (expected, subscribers) = (answers(&store).await, subscriptions(&store).await);
     let database = fresh_database();
     execute(&database, include_str!("../../postgres/tests/schema_4.sql"));
@@ -385,6 +392,7 @@ async fn starts(path: &Path) -> Result<Redb, StoreError> {
     store.events(None, 99).await.unwrap();
     store.pushed_feeds(None, 99).await.unwrap();
     store.index_now(SITE).await.unwrap();
+    store.opml_list("planet").await.unwrap();
     Ok(store)
 }
 

@@ -13,7 +13,7 @@ use crate::store::{
     rows::{
         accounts, catalog,
         tables::{
-            EVENTS, FEEDS, HOSTS, INDEX_NOW, ITEMS, POLLS, POSITIONS, PUSHED, REGISTRY,
+            EVENTS, FEEDS, HOSTS, INDEX_NOW, ITEMS, OPML_LISTS, POLLS, POSITIONS, PUSHED, REGISTRY,
             SUBSCRIPTIONS, WALKS,
         },
     },
@@ -44,6 +44,7 @@ impl DamageEffect {
             EVENTS.name(),
             HOSTS.name(),
             INDEX_NOW.name(),
+            OPML_LISTS.name(),
             POLLS.name(),
             POSITIONS.name(),
             PUSHED.name(),

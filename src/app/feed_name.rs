@@ -11,19 +11,15 @@ const USUAL_PARTS: [&str; 10] = [
 ];
 
 /// Names for the feed at a URL, the best first, without end.
-pub(super) fn names(url: &Url, title: Option<&str>) -> impl Iterator<Item = String> {
+pub fn names(url: &Url, title: Option<&str>) -> impl Iterator<Item = String> {
     names_from(url, title, FIRST_NUMBER)
 }
 
 /// The first number behind a label.
-pub(super) const FIRST_NUMBER: u64 = 2;
+pub const FIRST_NUMBER: u64 = 2;
 
 /// The same, where smaller numbers behind the label of the host are taken.
-pub(super) fn names_from(
-    url: &Url,
-    title: Option<&str>,
-    number: u64,
-) -> impl Iterator<Item = String> {
+pub fn names_from(url: &Url, title: Option<&str>, number: u64) -> impl Iterator<Item = String> {
     let label = label(url);
     let path = url.path().to_lowercase();
     let telling = words(&path).filter(|word| !USUAL_PARTS.contains(word));
@@ -44,7 +40,7 @@ pub(super) fn names_from(
 }
 
 /// The telling label of a host: `blog` of blog.example.org, `example` of www.example.org.
-pub(super) fn label(url: &Url) -> String {
+pub fn label(url: &Url) -> String {
     let Some(Host::Domain(host)) = url.host() else {
         return "blog".to_owned();
     };
@@ -61,7 +57,7 @@ pub(super) fn label(url: &Url) -> String {
 }
 
 /// The words of a text as a name; empty where it has none in ASCII.
-pub(super) fn slug_of(text: &str) -> String {
+pub fn slug_of(text: &str) -> String {
     slug(words(&text.to_lowercase()))
 }
 

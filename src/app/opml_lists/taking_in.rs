@@ -1,0 +1,352 @@
+//! The feeds of a list as feeds of the registry: which are added, under which names, and how they are
+//! paused and resumed; not when.
+
+use super::reading::Outlines;
+use crate::{
+    app::{
+        address_spelling::spelling,
+        feed_name::{FIRST_NUMBER, label, names_from},
+        folder_categories::{FEED_CATEGORIES_MAX, Folders},
+        outline_address::outline_address,
+        registry::{self, RegistryAnswer, WantedChange},
+        reload::Reloader,
+    },
+    catalog::{CatalogSnapshot, FeedSettings, OpmlSettings},
+    config::{EntryReader, FeedEntry},
+    secret::logged_url,
+    setting::RefusedSetting,
+    store::{Store, StoreError},
+};
+use http::StatusCode;
+use serde_json::{Map, Value};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+use url::Url;
+
+/// Feeds of one change of the registry.
+const BATCH_FEEDS: usize = 500;
+/// Feeds that the registry refuses in one read; after so many the rest waits for the next whole read.
+const REFUSED_MAX: usize = 100;
+
+/// A feed of a list, once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ListedFeed {
+    pub(super) url: Url,
+    pub(super) title: Option<String>,
+    pub(super) categories: Vec<String>,
+}
+
+/// The feeds of a list, once each, by what all spellings of their addresses share.
+#[derive(Debug, Default)]
+pub(super) struct ListedFeeds {
+    /// In the order of the list.
+    pub(super) feeds: Vec<ListedFeed>,
+    spellings: HashMap<String, usize>,
+    /// Outlines that were left out, each with the reason.
+    pub(super) skipped: Vec<String>,
+}
+
+impl ListedFeeds {
+    // Decides: Which outlines of a list are feeds, and in which categories?
+    /// The feeds of a list.
+    pub(super) fn of(outlines: Outlines, takes_private: bool) -> Self {
+        let mut listed = Self::default();
+        let left_out = outlines.skipped.into_iter();
+        listed.skipped = left_out.map(|(url, why)| format!("{url}: {why}")).collect();
+        let mut folders = Folders::default();
+        for feed in outlines.feeds {
+            let url = match outline_address(&feed.url, takes_private) {
+                Ok(url) => url,
+                Err(refused) => {
+                    let shown = logged_url(&feed.url);
+                    listed.skipped.push(format!("{shown}: {refused}"));
+                    continue;
+                }
+            };
+            let mut categories = folders.categories_of(&feed.folders);
+            if let Some(at) = listed.spellings.get(&spelling(&url)) {
+                let first = &mut listed.feeds[*at];
+                categories.retain(|category| !first.categories.contains(category));
+                first.categories.append(&mut categories);
+                first.categories.truncate(FEED_CATEGORIES_MAX);
+                continue;
+            }
+            listed.spellings.insert(spelling(&url), listed.feeds.len());
+            listed.feeds.push(ListedFeed {
+                url,
+                title: feed.title,
+                categories,
+            });
+        }
+        listed
+    }
+
+    /// True if the list has a feed, by one of its addresses.
+    pub(super) fn has(&self, feed: &FeedSettings) -> bool {
+        let mut addresses = feed.addresses();
+        addresses.any(|url| self.spellings.contains_key(&spelling(url)))
+    }
+
+    // Decides: Which feeds of a list are added?
+    /// The feeds that neither the catalog nor one of these entries has.
+    pub(super) fn new_beside<'a>(
+        &'a self,
+        catalog: &CatalogSnapshot,
+        beside: &[FeedSettings],
+    ) -> impl Iterator<Item = &'a ListedFeed> {
+        let of_catalog = catalog.upstreams().map(|feed| &*feed.settings);
+        let known: HashSet<String> = of_catalog
+            .chain(beside)
+            .flat_map(FeedSettings::addresses)
+            .map(spelling)
+            .collect();
+        let is_new = move |feed: &&ListedFeed| !known.contains(&spelling(&feed.url));
+        self.feeds.iter().filter(is_new)
+    }
+}
+
+/// What came of a change of the registry.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    /// Names of the feeds that were changed.
+    pub(super) done: Vec<String>,
+    /// Names of the feeds that were refused, each with the reason.
+    pub(super) refused: Vec<(String, String)>,
+    /// The reason for which the rest was not tried.
+    pub(super) ended: Option<String>,
+}
+
+/// Makes changes of the registry for a list.
+pub(super) struct RegistryChanges<'a> {
+    pub(super) store: &'a dyn Store,
+    pub(super) reloader: &'a Arc<Reloader>,
+    pub(super) settings: &'a OpmlSettings,
+}
+
+impl RegistryChanges<'_> {
+    fn reader(&self) -> EntryReader {
+        self.reloader.entry_reader()
+    }
+
+    /// The entries of the registry that are shadowed: their addresses are not in the catalog.
+    pub(super) async fn shadowed(
+        &self,
+        catalog: &CatalogSnapshot,
+    ) -> Result<Vec<FeedSettings>, StoreError> {
+        let reader = self.reader();
+        let mut found = Vec::new();
+        for name in catalog.registry().shadowed.keys() {
+            let text = registry::text_of(self.store, name).await?;
+            let read = text.and_then(|text| reader.of_json(name, &text.ok()?).ok());
+            found.extend(read.map(|entry| entry.settings));
+        }
+        Ok(found)
+    }
+
+    /// Adds feeds.
+    pub(super) async fn add(
+        &self,
+        catalog: &CatalogSnapshot,
+        feeds: Vec<&ListedFeed>,
+    ) -> Result<Change, StoreError> {
+        let mut names = FreeNames {
+            store: self.store,
+            catalog,
+            taken: HashSet::new(),
+            numbers: HashMap::new(),
+        };
+        let reader = self.reader();
+        let mut entries = Vec::with_capacity(feeds.len());
+        let mut refused = Vec::new();
+        for feed in feeds {
+            let name = names.take(feed).await?;
+            match reader.of_json(&name, &self.text_of(&name, feed)) {
+                Ok(entry) => entries.push(entry),
+                Err(mistakes) => {
+                    let shown = logged_url(feed.url.as_str());
+                    refused.push((shown, in_words(&mistakes)));
+                }
+            }
+        }
+        let mut change = self.put(entries).await;
+        change.refused.splice(0..0, refused);
+        Ok(change)
+    }
+
+    /// The text of the entry of a feed.
+    fn text_of(&self, name: &str, feed: &ListedFeed) -> String {
+        let mut table = Map::new();
+        table.insert("name".to_owned(), name.into());
+        table.insert("url".to_owned(), feed.url.as_str().into());
+        if !feed.categories.is_empty() {
+            table.insert("categories".to_owned(), feed.categories.clone().into());
+        }
+        if !self.settings.private_hosts {
+            table.insert("public_hosts_only".to_owned(), true.into());
+        }
+        table.insert("from_list".to_owned(), self.settings.name.clone().into());
+        Value::Object(table).to_string()
+    }
+
+    /// Pauses feeds that the list brought, or resumes them.
+    pub(super) async fn set_paused(
+        &self,
+        names: &[String],
+        is_paused: bool,
+    ) -> Result<Change, StoreError> {
+        let reader = self.reader();
+        let mut entries = Vec::with_capacity(names.len());
+        let mut refused = Vec::new();
+        for name in names {
+            let text = registry::text_of(self.store, name).await?;
+            let text = text.and_then(Result::ok);
+            let changed = text.and_then(|text| with_paused(&text, is_paused));
+            match changed.and_then(|text| reader.of_json(name, &text).ok()) {
+                Some(entry) => entries.push(entry),
+                None => refused.push((name.clone(), "its entry cannot be read".to_owned())),
+            }
+        }
+        let mut change = self.put(entries).await;
+        change.refused.extend(refused);
+        Ok(change)
+    }
+
+    /// Puts entries, many at once. What is refused among others is put alone.
+    async fn put(&self, entries: Vec<FeedEntry>) -> Change {
+        let mut change = Change::default();
+        let mut batches: Vec<Vec<FeedEntry>> = Vec::new();
+        let mut rest = entries.into_iter().peekable();
+        while rest.peek().is_some() {
+            batches.push(rest.by_ref().take(BATCH_FEEDS).collect());
+        }
+        batches.reverse();
+        while let Some(mut batch) = batches.pop() {
+            let names = batch.iter().map(|entry| entry.settings.name.clone());
+            let names: Vec<String> = names.collect();
+            match self.put_all(batch.clone()).await {
+                Ok(()) => change.done.extend(names),
+                Err((StatusCode::SERVICE_UNAVAILABLE, why)) => {
+                    change.ended = Some(why);
+                    break;
+                }
+                Err((_, why)) if batch.len() == 1 => {
+                    let name = batch
+                        .first()
+                        .map(|entry| logged_url(entry.settings.url.as_str()));
+                    change.refused.push((name.unwrap_or_default(), why));
+                    if change.refused.len() >= REFUSED_MAX {
+                        change.ended = Some(format!(
+                            "the registry refused {REFUSED_MAX} feeds, and the rest is tried by the next whole read"
+                        ));
+                        break;
+                    }
+                }
+                Err(_) => {
+                    let second = batch.split_off(batch.len() / 2);
+                    batches.extend([second, batch]);
+                }
+            }
+        }
+        change
+    }
+
+    async fn put_all(&self, entries: Vec<FeedEntry>) -> Result<(), (StatusCode, String)> {
+        let reloader = Arc::clone(self.reloader);
+        let wanted = WantedChange::Put(entries);
+        // An end of the work between the store and the catalog would leave them apart.
+        let changed = tokio::spawn(async move { reloader.change_registry(wanted).await });
+        match changed.await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(RegistryAnswer::Refused {
+                status,
+                why,
+                mistakes,
+            })) => Err((
+                status,
+                if mistakes.is_empty() {
+                    why
+                } else {
+                    in_words(&mistakes)
+                },
+            )),
+            Ok(Err(_)) => Err((
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the registry gave another answer".to_owned(),
+            )),
+            Err(error) => Err((StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+        }
+    }
+}
+
+/// The first mistakes of an entry, in words and without secrets.
+fn in_words(mistakes: &[RefusedSetting]) -> String {
+    const TOLD_MAX: usize = 2;
+    let told = mistakes.iter().take(TOLD_MAX);
+    let told: Vec<String> = told.map(|mistake| mistake.wanted.clone()).collect();
+    told.join("; ")
+}
+
+/// The text of an entry with another value of `paused`.
+fn with_paused(text: &str, is_paused: bool) -> Option<String> {
+    let mut table: Map<String, Value> = serde_json::from_str(text).ok()?;
+    if is_paused {
+        table.insert("paused".to_owned(), true.into());
+    } else {
+        table.remove("paused");
+    }
+    Some(Value::Object(table).to_string())
+}
+
+/// Names that no other feed has.
+struct FreeNames<'a> {
+    store: &'a dyn Store,
+    catalog: &'a CatalogSnapshot,
+    taken: HashSet<String>,
+    /// The last number behind a label in a name that was taken, by label: a list may have thousands of
+    /// feeds of one host.
+    numbers: HashMap<String, u64>,
+}
+
+impl FreeNames<'_> {
+    /// Takes a free name for a feed: that of a removed feed only if it is the same feed, which goes on
+    /// then.
+    async fn take(&mut self, feed: &ListedFeed) -> Result<String, StoreError> {
+        let label = label(&feed.url);
+        let number = self.numbers.get(&label).copied();
+        let namespace = FeedSettings::new("", feed.url.clone()).namespace();
+        let names = names_from(
+            &feed.url,
+            feed.title.as_deref(),
+            number.unwrap_or(FIRST_NUMBER),
+        );
+        for name in names {
+            let is_taken = self.taken.contains(&name)
+                || self.catalog.feed(&name).is_some()
+                || self.catalog.registry().contains(&name);
+            if is_taken {
+                continue;
+            }
+            if let Some(no) = self.catalog.withdrawn(&name) {
+                // A damaged one is left alone.
+                let is_same = match self.store.feed(no).await {
+                    Ok(record) => record.ids.namespace == namespace,
+                    Err(error) if error.is_of_one_feed() => false,
+                    Err(error) => return Err(error),
+                };
+                if !is_same {
+                    continue;
+                }
+            }
+            let number = name.strip_prefix(&label);
+            let number = number.and_then(|rest| rest.strip_prefix('-')?.parse().ok());
+            if let Some(number) = number {
+                self.numbers.insert(label, number);
+            }
+            self.taken.insert(name.clone());
+            return Ok(name);
+        }
+        unreachable!("there are names without end")
+    }
+}
