@@ -349,7 +349,7 @@ impl Config {
         let feeds = join_feeds_of_sites(sites, feeds, &self.server.public_url);
         problems::of_listed_feeds(sites, &feeds, reading);
         problems::of_feeds(&feeds, sites, &self.platforms.profiles(), reading);
-        problems::of_groups(groups, &feeds, sites, reading);
+        problems::of_groups(groups, &feeds, sites, &self.opml, reading);
         problems::of_webhooks(&self.webhook, &feeds, groups, sites, reading);
         feeds
     }

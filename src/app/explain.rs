@@ -144,7 +144,12 @@ impl Explainer {
         poll: &impl Fn(FeedNo) -> Option<PollState>,
     ) -> Result<Explanation, StoreError> {
         let feed = &registered.settings;
-        let poll = poll(registered.no).unwrap_or_default();
+        let poll = match poll(registered.no) {
+            Some(poll) => poll,
+            // Nobody polls it, and what was known of it is stored.
+            None if feed.paused => self.store.poll(registered.no).await?.unwrap_or_default(),
+            None => PollState::default(),
+        };
         let (record, mut known) = self
             .store
             .snapshot(registered.no, Vec::new())
@@ -198,11 +203,17 @@ impl Explainer {
             feed: record.name.clone(),
             url: registered.shown_url(),
             members: group.map(|group| self.told_members(&group)),
-            polling: self.while_stored(polling(
-                &poll,
-                feed.deletions.audit_secs,
-                self.left_alone(&poll, feed).await?,
-            )),
+            from_list: feed.from_list.clone(),
+            paused: feed.paused,
+            polling: if feed.paused {
+                while_paused(polling(&poll, feed.deletions.audit_secs, None))
+            } else {
+                self.while_stored(polling(
+                    &poll,
+                    feed.deletions.audit_secs,
+                    self.left_alone(&poll, feed).await?,
+                ))
+            },
             push: None,
             platform: platform.map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete() && !absence.is_capped(),
@@ -596,6 +607,16 @@ fn seen(number: u64, observed: ObservationRecord) -> ExplainedDocument {
             .collect(),
         remark: observed.remark,
         page: observed.page.map(page),
+    }
+}
+
+/// The state of polling of a feed that is paused.
+fn while_paused(polling: Polling) -> Polling {
+    Polling {
+        next_at: None,
+        audit_at: None,
+        why: "it is paused: it is not polled, and its items are served".to_owned(),
+        ..polling
     }
 }
 

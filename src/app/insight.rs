@@ -33,7 +33,7 @@ use crate::{
     feed::{
         archive::ArchiveWalk,
         record::{FeedNo, FeedRecord, Gap},
-        schedule::{FaultKind, FaultNote, Health},
+        schedule::{FaultKind, FaultNote, Health, PollState},
         stamp::Stamp,
     },
     hub::{FailingSubscriber, Hub},
@@ -381,6 +381,16 @@ impl Overview {
     /// The state of a feed as far as it is known without the store.
     fn feed_in_memory(&self, feed: &RegisteredFeed, subscribers: SubscriberStatus) -> FeedStatus {
         let poll = self.poller.status(feed.no).unwrap_or_default();
+        self.feed_by(feed, poll, subscribers)
+    }
+
+    /// The state of a feed by the state of its polls.
+    fn feed_by(
+        &self,
+        feed: &RegisteredFeed,
+        poll: PollState,
+        subscribers: SubscriberStatus,
+    ) -> FeedStatus {
         // The pause of its host puts its poll off.
         let next_at = poll
             .timetable
@@ -391,6 +401,8 @@ impl Overview {
             name: feed.settings.name.clone(),
             url: feed.shown_url(),
             members: catalog.member_names(feed.no).map(owned),
+            from_list: feed.settings.from_list.clone(),
+            paused: feed.settings.paused,
             old_url: feed
                 .settings
                 .legacy
@@ -399,7 +411,8 @@ impl Overview {
             served: self.notify.head(feed.no).is_some_and(|head| head.ready),
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
-            next_poll_at: (next_at.micros() > 0).then(|| next_at.rfc3339()),
+            next_poll_at: (next_at.micros() > 0 && !feed.settings.paused)
+                .then(|| next_at.rfc3339()),
             waits: self
                 .poller
                 .wait(feed.no)
@@ -407,7 +420,12 @@ impl Overview {
             named_by_page: poll.named_address().map(|url| public_text(url)),
             moved_to: moved_to(&poll.health, poll.named.is_none()).map(|url| public_text(url)),
             failures: poll.health.failures,
-            fault: poll.health.fault.as_ref().map(Into::into),
+            fault: poll
+                .health
+                .fault
+                .as_ref()
+                .filter(|_| !feed.settings.paused)
+                .map(Into::into),
             push: self
                 .push_status(feed.no)
                 .filter(|_| poll.url_change.is_none()),
@@ -425,12 +443,14 @@ impl Overview {
         }
     }
 
-    /// The state of a feed with what the store holds of it.
+    /// The state of a feed with what the store holds of it; of one that is `paused` with that of its
+    /// polls, which nobody has in memory.
     fn feed(
         &self,
         feed: &RegisteredFeed,
         record: &FeedRecord,
         walk: Option<&ArchiveWalk>,
+        paused: Option<PollState>,
         subscribers: SubscriberStatus,
     ) -> FeedStatus {
         FeedStatus {
@@ -446,7 +466,10 @@ impl Overview {
             live_items: Some(record.items.live),
             shortened_items: Some(record.items.shortened),
             item_bytes: record.items.bytes,
-            ..self.feed_in_memory(feed, subscribers)
+            ..match paused {
+                Some(poll) => self.feed_by(feed, poll, subscribers),
+                None => self.feed_in_memory(feed, subscribers),
+            }
         }
     }
 
@@ -539,9 +562,18 @@ impl Overview {
                 feeds.push(self.feed_in_memory(feed, subscribers));
                 continue;
             }
-            let read = async { Ok((store.feed(feed.no).await?, store.walk(feed.no).await?)) };
+            let read = async {
+                let paused = match feed.settings.paused {
+                    true => Some(store.poll(feed.no).await?.unwrap_or_default()),
+                    false => None,
+                };
+                let record = store.feed(feed.no).await?;
+                Ok((record, store.walk(feed.no).await?, paused))
+            };
             feeds.push(match read.await {
-                Ok((record, walk)) => self.feed(feed, &record, walk.as_ref(), subscribers),
+                Ok((record, walk, paused)) => {
+                    self.feed(feed, &record, walk.as_ref(), paused, subscribers)
+                }
                 Err(error) if StoreError::is_of_one_feed(&error) => damaged_status(feed, &error),
                 Err(error) if self.is_away(&error) => {
                     is_away = true;

@@ -4,7 +4,7 @@
 
 use super::{live_settings::LiveLists, reload::Reloader, status::OpmlStatus};
 use crate::{
-    catalog::{Catalog, CatalogSnapshot, OpmlSettings},
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, OpmlSettings},
     clock::Clock,
     events::{Cause, EventTopic, FaultOwner, Finding},
     feed::{
@@ -19,11 +19,11 @@ use crate::{
 };
 use reading::{ListReading, ReadFailure, ReadList};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex},
     time::Duration,
 };
-use taking_in::{Change, ListedFeeds, RegistryChanges};
+use taking_in::{Change, ChangeEnd, ListedFeeds, RegistryChanges};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -31,6 +31,9 @@ use tracing::{info, warn};
 mod reading;
 
 mod taking_in;
+
+#[cfg(test)]
+mod tests;
 
 /// Time between two looks for a list that is due, at most: the clock may be set.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -94,10 +97,20 @@ impl OpmlLists {
     /// The lists, as the status shows them.
     pub(super) fn status(&self) -> Vec<OpmlStatus> {
         let (catalog, now) = (self.0.parts.catalog.snapshot(), self.now());
-        let lists = self.told().into_iter();
-        lists
-            .map(|(list, state)| status(&catalog, &list, &state.unwrap_or_default(), now))
-            .collect()
+        let lists = self.told();
+        // Many feeds are looked through once, and not for each list.
+        let mut feeds: HashMap<&str, Vec<&FeedSettings>> = HashMap::new();
+        if !lists.is_empty() {
+            for (list, feed) in feeds_of_lists(&catalog) {
+                feeds.entry(list).or_default().push(feed);
+            }
+        }
+        let told = lists.iter().map(|(list, state)| {
+            let feeds = feeds.get(list.name.as_str());
+            let feeds = feeds.map(Vec::as_slice).unwrap_or_default();
+            status(feeds, list, state.as_ref(), now)
+        });
+        told.collect()
     }
 
     /// The faults that last.
@@ -297,7 +310,7 @@ impl OpmlLists {
         row.skipped_total = u32::try_from(skipped.len()).unwrap_or(u32::MAX);
         let first = skipped.iter().take(SKIPPED_KEPT_MAX);
         row.skipped = first.map(|line| one_line(line, WHY_CHARS_MAX)).collect();
-        if change.ended.is_some() {
+        if matches!(change.end, Some(ChangeEnd::Away(_))) {
             // The rest is for the next read, which has to be whole.
             row.documents.clear();
         }
@@ -315,6 +328,16 @@ impl ReadFailure {
     }
 }
 
+/// The feeds of the registry that lists brought, each with the name of its list.
+fn feeds_of_lists(catalog: &CatalogSnapshot) -> impl Iterator<Item = (&str, &FeedSettings)> {
+    let feeds = catalog.upstreams().map(|feed| &*feed.settings);
+    feeds.filter_map(|feed| {
+        let list = feed.from_list.as_deref()?;
+        let is_registered = catalog.registry().sound.contains(&feed.name);
+        is_registered.then_some((list, feed))
+    })
+}
+
 /// The feeds of the registry that a list brought. Without a list that was read anew, it has those that
 /// the last read found.
 fn brought<'a>(
@@ -323,16 +346,14 @@ fn brought<'a>(
     listed: Option<&ListedFeeds>,
     row: &OpmlList,
 ) -> Vec<BroughtFeed<'a>> {
-    let feeds = catalog.upstreams().map(|feed| &*feed.settings);
-    let names = catalog.registry();
+    let off = row.off_names();
+    let feeds = feeds_of_lists(catalog).filter(|(name, _)| *name == list.name);
     feeds
-        .filter(|feed| feed.from_list.as_ref() == Some(&list.name))
-        .filter(|feed| names.sound.contains(&feed.name))
-        .map(|feed| BroughtFeed {
+        .map(|(_, feed)| BroughtFeed {
             name: &feed.name,
             is_listed: match listed {
                 Some(listed) => listed.has(feed),
-                None => row.has_listed(&feed.name),
+                None => !off.contains(feed.name.as_str()),
             },
             is_paused: feed.paused,
         })
@@ -358,8 +379,8 @@ fn tell(list: &OpmlSettings, what: &str, change: &Change) {
     for (url, why) in change.refused.iter().take(NAMED_MAX) {
         warn!("The list `{name}`: {url} is left out: {why}");
     }
-    if let Some(why) = &change.ended {
-        warn!("The list `{name}`: the rest of its feeds is tried by the next read: {why}");
+    if let Some(why) = &change.end {
+        warn!("The list `{name}`: the rest of its feeds is tried by a later read: {why}");
     }
 }
 
@@ -386,16 +407,17 @@ fn finding(list: &OpmlSettings, row: &OpmlList) -> Option<Finding> {
     ))
 }
 
-/// A list, as the status shows it.
+/// A list, as the status shows it: with the feeds that it brought.
 fn status(
-    catalog: &CatalogSnapshot,
+    feeds: &[&FeedSettings],
     list: &OpmlSettings,
-    row: &OpmlList,
+    row: Option<&OpmlList>,
     now: Stamp,
 ) -> OpmlStatus {
-    let brought = brought(catalog, list, None, row);
-    let paused = brought.iter().filter(|feed| feed.is_paused);
-    let paused: Vec<&str> = paused.map(|feed| feed.name).collect();
+    let unread = OpmlList::default();
+    let row = row.unwrap_or(&unread);
+    let paused = feeds.iter().filter(|feed| feed.paused);
+    let paused: Vec<&str> = paused.map(|feed| feed.name.as_str()).collect();
     let next_at = row.next_read_at(list.every_secs, &list.digest(), now);
     let moment = |at: Stamp| at.rfc3339();
     OpmlStatus {
@@ -405,7 +427,7 @@ fn status(
         good_at: row.good_at.map(moment),
         next_read_at: (next_at > Stamp::ZERO).then(|| moment(next_at)),
         listed: row.listed,
-        feeds: brought.len(),
+        feeds: feeds.len(),
         absent: row.absent.len(),
         paused_total: paused.len(),
         paused: paused

@@ -62,6 +62,12 @@ pub struct ListedFeed {
     pub source: String,
     /// Its categories.
     pub categories: Vec<String>,
+    /// The `[[opml]]` list that brought it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_list: Option<String>,
+    /// True while it is paused.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
 }
 
 /// An entry that cannot be read.
@@ -506,6 +512,8 @@ pub(super) fn list(catalog: &CatalogSnapshot, after: Option<&str>) -> RegistryPa
             has_query: feed.url.query().is_some(),
             source: source.to_owned(),
             categories: feed.categories.clone(),
+            from_list: feed.from_list.clone(),
+            paused: feed.paused,
         });
     }
     if feeds.next().is_some() {

@@ -22,9 +22,13 @@ pub(super) async fn poll(
     urgency: Urgency,
 ) -> OperatorAnswer {
     let snapshot = catalog.snapshot();
-    let Some(feed) = snapshot.feed(name).map(|feed| feed.no) else {
+    let Some(known) = snapshot.feed(name) else {
         return OperatorAnswer::Unknown(format!("no feed `{name}` is configured"));
     };
+    if known.settings.paused {
+        return OperatorAnswer::NotNow(format!("{name}: not polled: it is paused"));
+    }
+    let feed = known.no;
     if let Some(members) = snapshot.member_names(feed) {
         return OperatorAnswer::Unknown(format!(
             "`{name}` is a group, and a group is not polled. Poll its members: {}",

@@ -212,6 +212,12 @@ pub struct FeedStatus {
     /// Names of its members, if it is a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<Vec<String>>,
+    /// The `[[opml]]` list that brought it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_list: Option<String>,
+    /// True while it is paused: it is not polled, and its items are served.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     /// The address of the old feed, without its query, if it is a feed of a site.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_url: Option<String>,
@@ -367,6 +373,9 @@ impl From<PushStanding> for PushStatus {
 impl FeedStatus {
     /// Its state in a word.
     pub fn state(&self) -> &'static str {
+        if self.paused {
+            return "paused";
+        }
         match (&self.fault, self.served, &self.members) {
             (Some(_), ..) => "failing",
             (None, false, _) => "reading",

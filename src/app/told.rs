@@ -375,6 +375,14 @@ fn remarks(feed: &FeedStatus, wait: Option<&WaitStatus>, now: DateTime<Utc>) -> 
             told.collect::<String>()
         ));
     }
+    if feed.paused {
+        let list = feed.from_list.as_ref();
+        let list = list.map(|list| format!(" (from the list {list})"));
+        found.push(format!(
+            "paused{}: not polled, its items are served",
+            list.unwrap_or_default()
+        ));
+    }
     found.extend(wait.map(|wait| waits(wait, now)));
     if let Some(since) = when(feed.quarantined_since.as_deref(), now) {
         found.push(format!(

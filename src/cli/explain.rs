@@ -134,17 +134,22 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         row("holds", holds),
         row("history", tame(&told.history)),
     ];
+    let from_list = told.from_list.iter();
+    lines.extend(from_list.map(|list| row("source", format!("from the list {}", tame(list)))));
     lines.extend(told.archives.iter().map(|line| row("archives", tame(line))));
     lines.push(row(
         "last poll",
         format!("{last_at}; last good answer {good_at}"),
     ));
-    lines.push(row(
-        "next poll",
-        next_at.unwrap_or("on a hint or a restart only"),
-    ));
+    let without = match told.paused {
+        true => "none",
+        false => "on a hint or a restart only",
+    };
+    lines.push(row("next poll", next_at.unwrap_or(without)));
     lines.push(row("because", tame(&polling.why)));
-    lines.push(row("next full check", audit(told)));
+    if !told.paused {
+        lines.push(row("next full check", audit(told)));
+    }
     lines.extend(told.push.iter().map(|text| row("push", tame(text))));
     lines.extend(told.platform.iter().map(|text| row("software", tame(text))));
     lines.extend(polling.remark.iter().map(|text| row("remark", tame(text))));

@@ -10,7 +10,9 @@ use crate::cli::output::{out, outln};
 use crate::{
     app::{
         self,
-        registry::{RegistryAnswer, RegistryCommand, RegistryPage, ShadowedEntry, UnreadEntry},
+        registry::{
+            ListedFeed, RegistryAnswer, RegistryCommand, RegistryPage, ShadowedEntry, UnreadEntry,
+        },
     },
     config::{Config, FeedSettings},
 };
@@ -210,6 +212,18 @@ async fn list(config: &Config, file: &Path, as_json: bool) -> anyhow::Result<()>
     Ok(())
 }
 
+/// The source of a feed in words: `registry, from the list planet, paused`.
+fn source_of(feed: &ListedFeed) -> String {
+    let mut source = tame(&feed.source);
+    if let Some(list) = &feed.from_list {
+        source += &format!(", from the list {}", tame(list));
+    }
+    if feed.paused {
+        source += ", paused";
+    }
+    source
+}
+
 fn lines(page: &RegistryPage, width: usize) -> Vec<String> {
     let columns = [
         Column::cut("name", Keep::Start, 1),
@@ -218,7 +232,7 @@ fn lines(page: &RegistryPage, width: usize) -> Vec<String> {
     ];
     let rows = page.feeds.iter();
     let rows: Vec<Vec<String>> = rows
-        .map(|feed| vec![tame(&feed.name), tame(&feed.source), tame(&feed.url)])
+        .map(|feed| vec![tame(&feed.name), source_of(feed), tame(&feed.url)])
         .collect();
     let mut lines = table(&columns, &rows, width);
     for UnreadEntry { name, why } in &page.unread {
@@ -241,7 +255,6 @@ fn lines(page: &RegistryPage, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::registry::ListedFeed;
 
     #[test]
     fn a_feed_is_a_line_and_an_entry_that_cannot_be_read_is_told() {
@@ -252,7 +265,14 @@ mod tests {
             ..ListedFeed::default()
         };
         let page = RegistryPage {
-            feeds: vec![feed("a", "file"), feed("b", "registry")],
+            feeds: vec![
+                feed("a", "file"),
+                ListedFeed {
+                    from_list: Some("planet".to_owned()),
+                    paused: true,
+                    ..feed("b", "registry")
+                },
+            ],
             unread: vec![UnreadEntry {
                 name: "c".to_owned(),
                 why: "of a newer \u{1b}everfeed".to_owned(),
@@ -266,7 +286,9 @@ mod tests {
         let told = lines(&page, 100);
         assert_eq!(told.len(), 5, "{told:?}");
         assert!(told[4].starts_with("d: ") && told[4].contains("shadowed"));
-        assert!(told[1].contains("file") && told[2].contains("registry"));
+        assert!(
+            told[1].contains("file") && told[2].contains("registry, from the list planet, paused")
+        );
         assert!(told[3].starts_with("c: ") && !told[3].contains('\u{1b}'));
     }
 }

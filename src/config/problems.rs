@@ -536,11 +536,13 @@ fn finds_feeds(sites: &[(String, SiteSettings)]) -> bool {
         .any(|(_, site)| matches!(site.feeds, SiteFeeds::Found(_)))
 }
 
-/// Everything that cannot be meant in the groups, each of which comes with its path.
+/// Everything that cannot be meant in the groups, each of which comes with its path. With lists that
+/// are read again, any category may get feeds later.
 pub(super) fn of_groups(
     groups: &[(String, GroupSettings)],
     feeds: &[(String, FeedSettings)],
     sites: &[(String, SiteSettings)],
+    lists: &[OpmlSettings],
     reading: &mut ConfigReading<'_>,
 ) {
     if groups.len() > GROUPS_MAX {
@@ -551,6 +553,14 @@ pub(super) fn of_groups(
         );
     }
     let finds_feeds = finds_feeds(sites);
+    let is_lacking = |member: &str| {
+        let is_category = member.contains(':');
+        if is_category {
+            lists.is_empty()
+        } else {
+            !finds_feeds
+        }
+    };
     let named = NamedFeeds::of(feeds.iter().map(|(_, feed)| feed));
     let mut names: BTreeSet<&str> = feeds.iter().map(|(_, feed)| feed.name.as_str()).collect();
     let group_names: BTreeSet<&str> = groups
@@ -576,7 +586,7 @@ pub(super) fn of_groups(
             let meant = named.meant_by(member);
             if let Some(wanted) = member_problem(group, member, meant, &group_names) {
                 reading.refuse(&path, found, wanted);
-            } else if meant.is_empty() && (!finds_feeds || member.contains(':')) {
+            } else if meant.is_empty() && is_lacking(member) {
                 let wanted =
                     format!("no feed has this name or category. Instead, {MEMBERS_WANTED}");
                 reading.lack(member, &path, &found, wanted);

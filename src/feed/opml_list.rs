@@ -138,10 +138,12 @@ impl OpmlList {
         document?.validators.as_ref()
     }
 
-    /// True for a feed that the last successful read found in the list.
-    pub fn has_listed(&self, name: &str) -> bool {
-        let is_absent = self.absent.iter().any(|absent| absent.name == name);
-        !is_absent && !self.paused.iter().any(|paused| paused == name)
+    /// Names of the feeds that the last successful read missed in the list.
+    pub fn off_names(&self) -> HashSet<&str> {
+        let absent = self.absent.iter().map(|absent| absent.name.as_str());
+        absent
+            .chain(self.paused.iter().map(String::as_str))
+            .collect()
     }
 
     /// Notes a read that failed. No feed changes.

@@ -22,6 +22,7 @@ mod http;
 mod ingest_bad_input;
 mod ingest_restart;
 mod mirror;
+mod opml_lists;
 mod registry;
 mod render_jsonp;
 mod render_well_formed;

@@ -9,6 +9,12 @@ pub struct Explanation {
     pub feed: String,
     /// Its upstream, without credentials.
     pub url: String,
+    /// The `[[opml]]` list that brought it, if one did.
+    #[serde(default)]
+    pub from_list: Option<String>,
+    /// True while it is paused.
+    #[serde(default)]
+    pub paused: bool,
     /// The state of its polling, with the reason.
     pub polling: Polling,
     /// The push of its news by a hub or a cloud of its publisher, in words.

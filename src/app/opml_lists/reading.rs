@@ -379,12 +379,17 @@ mod tests {
 
     #[tokio::test]
     async fn lists_in_lists_are_read_once_three_deep_and_at_public_addresses() {
-        let urls = ["http://l/0", "http://l/1", "http://l/2", "http://l/3"];
+        let urls = [
+            "http://l.example/0",
+            "http://l.example/1",
+            "http://l.example/2",
+            "http://l.example/3",
+        ];
         let bodies = [
             include(urls[1]) + &include("http://127.0.0.1/x") + &include(urls[0]),
             include(urls[2]) + &include(urls[0]),
             include(urls[3]) + &include(urls[1]),
-            include("http://l/4?token=hunter2"),
+            include("http://l.example/4?token=hunter2"),
         ];
         let lists = urls.iter().zip(&bodies);
         let lists: Vec<_> = lists.map(|(url, body)| (*url, body.as_str())).collect();
@@ -402,9 +407,9 @@ mod tests {
     #[tokio::test]
     async fn a_list_has_so_many_documents_and_outlines_and_no_more() {
         let many: String = (1..=150)
-            .map(|no| include(&format!("http://l/{no}")))
+            .map(|no| include(&format!("http://l.example/{no}")))
             .collect();
-        let mut walk = IncludeWalk::of(Url::parse("http://l/0").unwrap());
+        let mut walk = IncludeWalk::of(Url::parse("http://l.example/0").unwrap());
         let body = |inner: &str| Bytes::from(format!("<opml>{inner}</opml>"));
         walk.take(body(&many), "l", 0, false).await.unwrap();
         assert_eq!(walk.next.len(), DOCUMENTS_MAX);

@@ -21,6 +21,7 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 use std::{
     collections::{HashMap, HashSet},
+    fmt,
     sync::Arc,
 };
 use url::Url;
@@ -115,7 +116,25 @@ pub(super) struct Change {
     /// Names of the feeds that were refused, each with the reason.
     pub(super) refused: Vec<(String, String)>,
     /// The reason for which the rest was not tried.
-    pub(super) ended: Option<String>,
+    pub(super) end: Option<ChangeEnd>,
+}
+
+/// A reason for which a change ends before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ChangeEnd {
+    /// The registry cannot be changed now.
+    Away(String),
+    /// It has refused too many feeds.
+    Refusals,
+}
+
+impl fmt::Display for ChangeEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Away(why) => f.write_str(why),
+            Self::Refusals => write!(f, "the registry refused {REFUSED_MAX} feeds"),
+        }
+    }
 }
 
 /// Makes changes of the registry for a list.
@@ -228,7 +247,7 @@ impl RegistryChanges<'_> {
             match self.put_all(batch.clone()).await {
                 Ok(()) => change.done.extend(names),
                 Err((StatusCode::SERVICE_UNAVAILABLE, why)) => {
-                    change.ended = Some(why);
+                    change.end = Some(ChangeEnd::Away(why));
                     break;
                 }
                 Err((_, why)) if batch.len() == 1 => {
@@ -237,9 +256,7 @@ impl RegistryChanges<'_> {
                         .map(|entry| logged_url(entry.settings.url.as_str()));
                     change.refused.push((name.unwrap_or_default(), why));
                     if change.refused.len() >= REFUSED_MAX {
-                        change.ended = Some(format!(
-                            "the registry refused {REFUSED_MAX} feeds, and the rest is tried by the next whole read"
-                        ));
+                        change.end = Some(ChangeEnd::Refusals);
                         break;
                     }
                 }

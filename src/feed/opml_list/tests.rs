@@ -62,7 +62,7 @@ fn a_feed_is_paused_after_three_days_and_three_reads_and_resumed_when_it_is_back
     }
     assert_eq!(rig.after(HOUR).read_without(&[1]).pause, ["f001"]);
     assert_eq!(rig.list.paused, ["f001"]);
-    assert!(rig.list.absent.is_empty() && !rig.list.has_listed("f001"));
+    assert!(rig.list.absent.is_empty() && rig.list.off_names().contains("f001"));
     assert!(rig.after(HOUR).read_without(&[1]).pause.is_empty());
     assert_eq!(rig.after(HOUR).read_without(&[]).resume, ["f001"]);
     assert!(rig.paused().is_empty() && rig.list.paused.is_empty());
