@@ -50,7 +50,7 @@ pub(super) struct ListedFeeds {
 }
 
 impl ListedFeeds {
-    // Decides: Which outlines of a list are feeds, and in which categories?
+    // Decides: Which outlines of a list that is read again are feeds?
     /// The feeds of a list.
     pub(super) fn of(outlines: Outlines, takes_private: bool) -> Self {
         let mut listed = Self::default();
@@ -90,7 +90,7 @@ impl ListedFeeds {
         addresses.any(|url| self.spellings.contains_key(&spelling(url)))
     }
 
-    // Decides: Which feeds of a list are added?
+    // Decides: Which feeds of a list that is read again are added?
     /// The feeds that neither the catalog nor one of these entries has.
     pub(super) fn new_beside<'a>(
         &'a self,
