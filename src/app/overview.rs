@@ -101,7 +101,10 @@ pub(super) fn feed_page(
             "Last good answer",
             Some(moment(&feed.last_good_at, "never")),
         );
-        add("Next poll", Some(moment(&feed.next_poll_at, "now")));
+        add(
+            "Next poll",
+            Some(moment(&feed.next_poll_at, feed.unplanned_poll())),
+        );
         add("Platform", feed.platform.clone());
         add("History", Some(feed.history.clone()));
     }
@@ -206,7 +209,7 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> OverviewFeed {
         is_failing: feed.fault.is_some(),
         items,
         last_good: of_upstream(&feed.last_good_at, "never"),
-        next_poll: of_upstream(&feed.next_poll_at, "now"),
+        next_poll: of_upstream(&feed.next_poll_at, feed.unplanned_poll()),
         subscribers: feed.subscribers.active.to_string(),
     }
 }

@@ -371,6 +371,11 @@ impl From<PushStanding> for PushStatus {
 }
 
 impl FeedStatus {
+    /// The words for its next poll while none is planned: it is at once, unless the feed is paused.
+    pub const fn unplanned_poll(&self) -> &'static str {
+        if self.paused { "none" } else { "now" }
+    }
+
     /// Its state in a word.
     pub fn state(&self) -> &'static str {
         if self.paused {

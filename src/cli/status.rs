@@ -246,7 +246,7 @@ fn row(feed: &FeedStatus, now: DateTime<Utc>) -> Vec<String> {
         count(feed.live_items),
         count(feed.items),
         of_upstream(feed.last_good_at.as_deref(), "never"),
-        of_upstream(feed.next_poll_at.as_deref(), "now"),
+        of_upstream(feed.next_poll_at.as_deref(), feed.unplanned_poll()),
         feed.subscribers.active.to_string(),
         feed.waiters.to_string(),
     ]
