@@ -169,7 +169,7 @@ mod tests {
         check("feed.admin_listen", "did you mean `server.admin_listen`?");
         check(
             "url",
-            "did you mean `store.url` or `feed.url` or `webhook.url` or `alert.url`?",
+            "did you mean `store.url` or `feed.url` or `opml.url` or `webhook.url` or `alert.url`?",
         );
         check(
             "store.colour",

@@ -405,7 +405,7 @@ fn every_table_is_made_at_once() {
     make_all(&tx).unwrap();
     assert_eq!(
         tx.list_tables().unwrap().count(),
-        35,
+        36,
         "one for each definition"
     );
 }
