@@ -28,6 +28,7 @@ mod document;
 
 mod alternating;
 mod downstream;
+mod held_back;
 mod identity;
 
 mod renumbered;

@@ -14,8 +14,13 @@ const REWRITTEN_SHARE: usize = 2;
 /// By which rule something missing is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AbsenceRule {
-    /// Two anchors behind it; decides nothing while nobody knows which end is the newest.
-    Bracket { decides: bool },
+    /// Two anchors behind it.
+    Bracket,
+    /// Two anchors on either side, since nobody knows which end is the newest; and nothing came, so
+    /// that nothing rolled off.
+    BothSides,
+    /// Nothing does, as in a planet.
+    Nothing,
     /// The document is the whole feed.
     Complete,
 }
@@ -31,7 +36,7 @@ pub(super) struct LackingItem {
     pub(super) backfilled: bool,
     pub(super) is_interior: bool,
     /// True when it did not simply roll off, so that its page is worth a request: two posts that
-    /// stood behind it are there, or all that moved up behind the last are older.
+    /// stood behind it are there, or all that moved up behind the last are older, or nothing came.
     pub(super) is_doubtful: bool,
 }
 
@@ -133,6 +138,9 @@ impl Comparison {
             .filter(|place| !self.position.contains_key(&place.id))
             .collect();
         let returns = back.iter().any(|place| place.is_known);
+        let nothing_came = seen
+            .iter()
+            .all(|place| self.position.contains_key(&place.id));
         let mut missed = Vec::new();
         for (at, row) in memory.items.iter().enumerate() {
             if self.shown.contains(&row.id) {
@@ -148,26 +156,32 @@ impl Comparison {
             let is_followed = !back.is_empty() && are_older();
             let is_proof = match rule {
                 AbsenceRule::Complete => true,
-                AbsenceRule::Bracket { decides } => decides && is_bracketed,
+                AbsenceRule::Bracket => is_bracketed,
+                AbsenceRule::BothSides => {
+                    let before = self.anchors.partition_point(|&anchor| anchor < at);
+                    let is_first = row.suspect.is_none();
+                    before.min(behind) >= ANCHORS_MIN && (nothing_came || !is_first)
+                }
+                AbsenceRule::Nothing => false,
             };
             missed.push(LackingItem {
                 at,
                 behind,
                 backfilled,
                 is_interior: is_proof && !row.is_weak,
-                is_doubtful: is_bracketed || is_followed,
+                is_doubtful: is_bracketed || is_followed || nothing_came,
             });
         }
         missed
     }
 }
 
-/// True when an entry is older than a remembered row. Without dates, what was known before and had
-/// left is older than what had not.
+/// True when an entry is older than a remembered row. Without dates, or of one date, what was known
+/// before and had left is older than what had not.
 fn is_older(place: &ShownItem, row: &WindowItem) -> bool {
     match (place.dated, row.dated) {
-        (Some(place), Some(row)) => place < row,
-        (None, None) => place.is_known,
+        (Some(place), Some(row)) if place != row => place < row,
+        (Some(_), Some(_)) | (None, None) => place.is_known,
         _ => false,
     }
 }

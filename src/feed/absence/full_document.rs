@@ -6,6 +6,7 @@ use super::{
     Suspect, WindowEvent, WindowItem,
     comparison::{AbsenceRule, Comparison, DoubtedDocument, LackingItem},
     proof::{DocumentContext, SuspectBasis},
+    quarantine::QUARANTINE_SECS,
 };
 use crate::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
@@ -96,15 +97,17 @@ impl AbsenceState {
             memory.departures.note(lacking, last_seen, policy, now);
             return memory.begin_anew(self, view, seen, WindowEvent::Rebaselined);
         } else {
-            AbsenceRule::Bracket {
-                decides: policy.ordered && memory.documents.direction.is_known(),
+            match (policy.ordered, memory.documents.direction.is_known()) {
+                (true, true) => AbsenceRule::Bracket,
+                (true, false) => AbsenceRule::BothSides,
+                (false, _) => AbsenceRule::Nothing,
             }
         };
         memory.documents.unstable = 0;
         memory.departures.settle(&view.shown);
         memory.departures.is_unordered &= !memory.documents.direction.is_known();
-        let is_blind = rule == AbsenceRule::Bracket { decides: false }
-            && memory.documents.direction.is_lost(seen);
+        let decides = matches!(rule, AbsenceRule::Bracket | AbsenceRule::Complete);
+        let is_blind = !decides && memory.documents.direction.is_lost(seen);
         let missed = view.missed(self, seen, rule);
         let fresh: Vec<usize> = missed
             .iter()
@@ -117,11 +120,17 @@ impl AbsenceState {
         };
         let many = missed.iter().filter(is_held).count();
         let is_mass = fresh.len() + many > (self.items.len() / MANY_SHARE).max(FEW);
-        // A list that says to be whole is believed after a day.
-        let is_believed = policy.complete
+        // A list that says to be whole is believed after a day, and one in order after a week: then
+        // each of the missing items needs its own proof.
+        let quarantine_secs = if policy.complete {
+            WHOLE_QUARANTINE_SECS
+        } else {
+            QUARANTINE_SECS
+        };
+        let is_believed = (policy.complete || !doubted.is_fault)
             && self
                 .quarantined_since
-                .is_some_and(|since| now.secs_since(since) >= WHOLE_QUARANTINE_SECS);
+                .is_some_and(|since| now.secs_since(since) >= quarantine_secs);
         if is_mass && !is_believed {
             return memory.quarantine(self, &fresh, &doubted);
         }

@@ -11,8 +11,9 @@ use super::{
 use crate::{item::ItemId, stamp::Stamp};
 use std::collections::HashSet;
 
-/// Longest quarantine, in seconds; then the window begins anew.
-const QUARANTINE_SECS: u64 = 7 * 86_400;
+/// Longest quarantine, in seconds. Then the items that are missing from between others are decided
+/// on one by one, or the window begins anew if the document has a fault.
+pub(super) const QUARANTINE_SECS: u64 = 7 * 86_400;
 
 /// Seconds from the beginning of a quarantine after which pages are believed: a server in trouble
 /// loses rows and their pages for hours.

@@ -7,7 +7,7 @@ use super::{
     dated,
     rename::{UnknownEntry, renamed},
     same_post::{Likeness, Word, apart},
-    witnesses::Address,
+    witnesses::{Address, title_of},
 };
 use crate::{
     item::{Item, ItemId, KeyHash, Witnesses, iri, uuid_iri},
@@ -152,7 +152,7 @@ impl<'a> Binder<'a> {
         };
         let mut bound: HashMap<usize, BoundEntry<'a>> =
             chosen.into_iter().filter_map(bind).collect();
-        self.rename(seen, &mut bound);
+        self.rename(seen, &mut bound, &misnamed);
         if !seen.coverage.is_partial() {
             self.revise(&mut bound);
             self.correct(seen, &mut bound);
@@ -178,38 +178,67 @@ impl<'a> Binder<'a> {
     // Decides: Does an id name its post, or a place in a list that another post has now?
     /// The places of the entries whose ids lead to other posts, as after an import that adds one to
     /// all ids and links, or where both are places in the list: their words are not those of the item
-    /// of the id, and they are another item, which the document does not show under its own id.
+    /// of the id, and they are another item, which the document does not show under its own id. Of
+    /// several, another title is enough for the doubt: all posts may have one date, or one text.
     fn misnamed(&self, seen: &Observation, chosen: &[NamedEntry<'a>]) -> HashSet<usize> {
+        let by_title = self.misnamed_of(seen, chosen, has_other_title);
+        if by_title.1 >= MISNAMED_BY_TITLE_MIN {
+            return by_title.0;
+        }
+        self.misnamed_of(seen, chosen, has_other_words).0
+    }
+
+    /// The same for entries of this kind, and the number of those that are other items.
+    fn misnamed_of(
+        &self,
+        seen: &Observation,
+        chosen: &[NamedEntry<'a>],
+        is_doubtful: fn(&Item, &Entry) -> bool,
+    ) -> (HashSet<usize>, usize) {
         let mut believed: HashSet<ItemId> = self.claimed.union(&seen.elsewhere).copied().collect();
-        let mut named: HashMap<usize, ItemId> = HashMap::new();
+        let mut named: HashMap<usize, Arc<Item>> = HashMap::new();
         let mut doubted = Vec::new();
         for &(at, reading, ref names) in chosen {
             let Some((_, item)) = self.known_item(reading, names) else {
                 continue;
             };
-            if has_other_words(&item, &reading.entry) {
-                named.insert(at, item.id);
+            if is_doubtful(&item, &reading.entry) {
+                named.insert(at, item);
                 doubted.push(UnknownEntry {
                     at,
                     reading,
                     is_key_unknown: false,
+                    is_address_doubted: true,
                 });
             } else {
                 believed.insert(item.id);
             }
         }
         let mut found = renamed(self.known, &believed, &doubted);
-        found.retain(|at, item| named[at] != item.id);
+        found.retain(|at, item| named[at].id != item.id);
         let shown: HashSet<ItemId> = found.values().map(|item| item.id).collect();
         let are_many = found.len() >= MISNAMED_MIN;
-        let is_misnamed =
-            |at: &usize| found.contains_key(at) || are_many || shown.contains(&named[at]);
-        named.keys().copied().filter(is_misnamed).collect()
+        let is_misnamed = |(at, reading): (usize, &ParsedEntry)| {
+            let named = &named[&at];
+            let is_other = || are_many && has_other_words(named, &reading.entry);
+            found.contains_key(&at) || shown.contains(&named.id) || is_other()
+        };
+        let doubted = doubted.iter().map(|entry| (entry.at, entry.reading));
+        let misnamed = doubted.filter(|entry| is_misnamed(*entry));
+        (misnamed.map(|(at, _)| at).collect(), found.len())
     }
 
     /// Gives entries that would be new the items that they are under another id.
-    fn rename(&mut self, seen: &Observation, bound: &mut HashMap<usize, BoundEntry<'a>>) {
-        let unknown = self.unknown(bound);
+    fn rename(
+        &mut self,
+        seen: &Observation,
+        bound: &mut HashMap<usize, BoundEntry<'a>>,
+        misnamed: &HashSet<usize>,
+    ) {
+        let mut unknown = self.unknown(bound);
+        for unknown in &mut unknown {
+            unknown.is_address_doubted = misnamed.contains(&unknown.at);
+        }
         if unknown.is_empty() {
             return;
         }
@@ -293,6 +322,7 @@ impl<'a> Binder<'a> {
                 at: *at,
                 reading,
                 is_key_unknown: is_unknown(&reading.key),
+                is_address_doubted: false,
             })
         };
         let new = bound.iter().filter(|(_, bound)| is_new(bound));
@@ -348,8 +378,16 @@ impl<'a> Binder<'a> {
         is_misnamed: bool,
     ) -> Option<BoundEntry<'a>> {
         let namespace = self.namespace;
-        let known = (!is_misnamed).then(|| self.known_item(reading, &names));
-        let known = known.flatten();
+        // Where ids are places in a list of posts of one date, titles alone are left.
+        let titled = is_misnamed.then(|| titled_key(&reading.key, &reading.entry));
+        let titled = titled
+            .flatten()
+            .map(|name| (KeyHash::of(namespace, &name), name));
+        let known = match &titled {
+            Some((key, _)) => self.unclaimed(*key),
+            None if is_misnamed => None,
+            None => self.known_item(reading, &names),
+        };
         let Names { post, split, plain } = names;
         let is_free = |key: KeyHash| {
             !self.known.items.contains_key(&key) && !self.claimed.contains(&key.item_id())
@@ -364,7 +402,7 @@ impl<'a> Binder<'a> {
         } else {
             // The plain id belongs to another item, so this one lives under id and link, or under
             // its date, too, and takes a `urn:uuid:`.
-            let names = [&split, &post].into_iter().flatten();
+            let names = [&split, &post, &titled].into_iter().flatten();
             let (key, name) = names.into_iter().find(|(key, _)| is_free(*key))?;
             let (id, iri) = (key.item_id(), uuid_iri(namespace, name));
             (*key, BoundItem::New { id, iri })
@@ -394,20 +432,22 @@ impl<'a> Binder<'a> {
         reading: &ParsedEntry,
         names: &Names,
     ) -> Option<(KeyHash, Arc<Item>)> {
-        let unclaimed = |key: KeyHash| {
-            let item = self.known.items.get(&key)?;
-            (!self.claimed.contains(&item.id)).then(|| (key, Arc::clone(item)))
-        };
         let is_it = |item: &Item| !self.is_another(item, &reading.entry);
-        let of_name = |name: &Option<(KeyHash, String)>| unclaimed(name.as_ref()?.0);
+        let of_name = |name: &Option<(KeyHash, String)>| self.unclaimed(name.as_ref()?.0);
         let by_post = of_name(&names.post);
+        let by_post = by_post.filter(|(_, item)| !item.is_gone() || is_it(item));
         by_post
             .or_else(|| {
                 let found = of_name(&names.split);
                 let is_link_enough = self.id_rule != IdRule::IdLinkAndDate;
                 found.filter(|(_, item)| is_link_enough && !item.is_gone() || is_it(item))
             })
-            .or_else(|| unclaimed(names.plain).filter(|(_, item)| is_it(item)))
+            .or_else(|| self.unclaimed(names.plain).filter(|(_, item)| is_it(item)))
+    }
+
+    fn unclaimed(&self, key: KeyHash) -> Option<(KeyHash, Arc<Item>)> {
+        let item = self.known.items.get(&key)?;
+        (!self.claimed.contains(&item.id)).then(|| (key, Arc::clone(item)))
     }
 
     /// True when an entry with a known id is another item all the same: link, title and published
@@ -437,7 +477,10 @@ impl Binder<'_> {
             return false;
         }
         if let Some(held) = Witnesses::of_gone(item) {
-            return Likeness::of(&held, &Witnesses::of(entry), 0).is_other();
+            let link = item.publisher_id.as_ref().and_then(|id| id.link.as_deref());
+            let likeness = Likeness::of(&held, &Witnesses::of(entry), 0);
+            let is_elsewhere = is_different(link, entry.permalink());
+            return likeness.is_other() || is_elsewhere && likeness.is_other_elsewhere();
         }
         let address = |reference: Option<&str>| reference.and_then(Address::of);
         let is_own_address = address(entry.permalink()) == address(entry.id.as_deref());
@@ -461,9 +504,19 @@ pub(super) fn has_other_words(item: &Item, entry: &Entry) -> bool {
     Likeness::of(&Witnesses::of(held), &Witnesses::of(entry), 0).has_other_words()
 }
 
+/// True when an entry does not have the title of the item of its id.
+pub(super) fn has_other_title(item: &Item, entry: &Entry) -> bool {
+    let title = |entry: &Entry| entry.title.as_ref().and_then(title_of);
+    let titles = item.entry().and_then(title).zip(title(entry));
+    titles.is_some_and(|(held, given)| held != given)
+}
+
 /// Entries that are other posts than their ids say, from which on no id of the document is believed
 /// against all words.
 const MISNAMED_MIN: usize = 3;
+
+/// The same where nothing but their titles raises the doubt: one title may have been edited.
+const MISNAMED_BY_TITLE_MIN: usize = 2;
 
 /// True when nothing says that two entries of one id are one post: link, title and published are
 /// present on both sides, and all differ.
@@ -554,6 +607,15 @@ fn post_key(key: &Key, entry: &Entry) -> Option<String> {
         ))
         .stripped(),
     )
+}
+
+/// The key of a post whose id, link and date are those of others: `id#link#date#title`.
+fn titled_key(key: &Key, entry: &Entry) -> Option<String> {
+    let (name, title) = (
+        post_key(key, entry)?,
+        entry.title.as_ref().and_then(title_of)?,
+    );
+    Some(Key::Id(format!("{name}#{title}")).stripped())
 }
 
 /// An entry, where it stands in the document, and its keys.

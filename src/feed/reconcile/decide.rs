@@ -4,7 +4,7 @@
 use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, ParsedEntry, Put,
     PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
-    bind::{Binder, BoundEntry, BoundItem, Names, has_other_words, keys_of},
+    bind::{Binder, BoundEntry, BoundItem, Names, has_other_title, has_other_words, keys_of},
     chronology, correction,
     edit::is_edit,
     flood_limiter::FloodLimiter,
@@ -60,7 +60,10 @@ pub fn witness_keys(namespace: &str, known: &Known, seen: &Observation) -> Vec<K
     let is_unknown = |reading: &ParsedEntry| {
         let is_split = known.id_rule != IdRule::Id;
         let held = || binder.known_item(reading, &Names::of(namespace, reading));
-        is_split || held().is_none_or(|(_, item)| has_other_words(&item, &reading.entry))
+        let is_doubtful = |item: &Item| {
+            has_other_title(item, &reading.entry) || has_other_words(item, &reading.entry)
+        };
+        is_split || held().is_none_or(|(_, item)| is_doubtful(&item))
     };
     let parsed = seen.entries.iter().filter_map(ObservedEntry::parsed);
     let unknown = parsed.filter(|reading| is_unknown(reading));

@@ -32,6 +32,8 @@ pub(super) struct UnknownEntry<'a> {
     pub(super) reading: &'a ParsedEntry,
     /// True when its key is not held at all: then a nearly equal id is the same id.
     pub(super) is_key_unknown: bool,
+    /// True when id and link are those of another post, so that they say nothing.
+    pub(super) is_address_doubted: bool,
 }
 
 // Decides: Which held item does an entry with a new id continue?
@@ -228,7 +230,9 @@ impl UnknownEntry<'_> {
     fn witnesses(&self) -> Witnesses {
         let witnesses = Witnesses::of(&self.reading.entry);
         let is_own = self.is_key_unknown && !self.reading.key.is_weak();
+        let addresses = witnesses.addresses.into_iter();
         Witnesses {
+            addresses: addresses.filter(|_| !self.is_address_doubted).collect(),
             own_id: witnesses.own_id.filter(|_| is_own),
             ..witnesses
         }

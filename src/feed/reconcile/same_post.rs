@@ -125,16 +125,26 @@ impl Likeness {
         self.has_other_words() && self.date != Word::Agrees
     }
 
+    /// True when title and address are others, and neither text nor date says that it is one post:
+    /// all posts of a day may have one date.
+    pub(super) fn is_other_elsewhere(&self) -> bool {
+        let is_of_date = self.date == Word::Agrees && !self.is_day_only;
+        self.title == Word::Contradicts && self.text != Word::Agrees && !is_of_date
+    }
+
     // Decides: Are an unknown entry and a held item one post?
     /// True when the two are one post: two witnesses agree and none contradicts. One of them must
     /// be the date unless the feed has changed its scheme: a title, a link and a text may all come
     /// again in another post, as those of a weekly thread do. A text may differ, since posts are
     /// edited, but then title and midnight alone are too little. Where all dates were given anew,
-    /// they say nothing, and the text must not say otherwise.
+    /// they say nothing, and the text must not say otherwise unless title and address agree.
     pub(super) fn is_one(&self, scheme_change: SchemeChange) -> bool {
         if scheme_change == SchemeChange::ShownWithNewDates && self.date != Word::Agrees {
             let agreed = self.agreed() >= 2 || self.has_same_id;
-            return agreed && self.title != Word::Contradicts && self.text != Word::Contradicts;
+            // A site that was built again has its posts at their addresses, in another form.
+            let is_page = self.address == Word::Agrees && self.title == Word::Agrees;
+            let has_text = self.text != Word::Contradicts || is_page;
+            return agreed && self.title != Word::Contradicts && has_text;
         }
         if self.date == Word::Contradicts {
             return self.has_same_id && self.title != Word::Contradicts;

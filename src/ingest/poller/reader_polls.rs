@@ -60,15 +60,15 @@ enum ReaderPollPace {
     /// It ended within [`SHARED_WAIT`], or there was none: all readers wait.
     #[default]
     Prompt,
-    /// It ended within [`LONE_WAIT`]: the reader waits who begins a look.
+    /// It took longer: the reader waits who begins a look.
     Slow,
-    /// It failed or took longer: nobody waits until one succeeds in time.
+    /// It failed: nobody waits until one succeeds.
     Failing,
 }
 
 impl ReaderPollPace {
     fn of(end: &PollEnd, took: Duration) -> Self {
-        if !end.is_good() || took > LONE_WAIT {
+        if !end.is_good() {
             Self::Failing
         } else if took > SHARED_WAIT {
             Self::Slow

@@ -380,3 +380,84 @@ async fn a_post_at_the_address_of_a_deleted_one_is_another_unless_words_or_date_
         }
     }
 }
+
+/// Nothing but the title and one other witness tells the posts apart.
+const ALIKE: [(&str, fn(&mut Post)); 3] = [
+    ("one text", |post| {
+        post.text = "Read on at our site, where all of it stands.".into();
+    }),
+    ("one date", |post| post.published = Post::of('z').published),
+    ("one date and no text", |post| {
+        post.published = Post::of('z').published;
+        post.text = String::new();
+    }),
+];
+
+#[tokio::test(start_paused = true)]
+async fn an_import_that_adds_one_is_known_by_titles_where_texts_or_dates_are_alike() {
+    for (format, document) in FORMATS {
+        for (what, change) in ALIKE {
+            for all in ["lkjihgfedcba", "cba"] {
+                let by = |letters: &str, more: i64| {
+                    let name = |_, letter| more + i64::from(u32::from(letter));
+                    document(named_by(letters, name).each(change))
+                };
+                let mut blog = Blog::of(by(all, 0)).await;
+                assert_eq!(blog.shows(by(all, 1)).await, "", "{format}, {what}");
+                assert_eq!(blog.stays(30).await, "", "{format}, {what}");
+                let new = format!("m{}", &all[..all.len() - 1]);
+                assert_eq!(blog.shows(by(&new, 1)).await, "+m", "{format}, {what}");
+                let posts = u64::try_from(all.len()).unwrap();
+                assert_eq!(total(&blog).await, posts + 1, "{format}, {what}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn places_in_the_list_are_no_ids_where_texts_or_dates_are_alike() {
+    for (format, document) in FORMATS {
+        for (what, change) in ALIKE {
+            let by = |letters: &str| {
+                let name = |at, _| 1 + i64::try_from(at).unwrap();
+                document(named_by(letters, name).each(change))
+            };
+            let mut blog = Blog::of(by("jihgfedcba")).await;
+            for (letters, told, then) in [
+                ("kjihgfedcb", "+k", ""),
+                ("nmlkjihgfe", "+l +m +n", ""),
+                ("nmlkihgfed", "", "1 h: -j absent-bracketed"),
+                ("nmkihgfe", "", "25 h: -l absent-bracketed"),
+            ] {
+                let what = format!("{format}, {what}, {letters}");
+                assert_eq!(blog.shows(by(letters)).await, told, "{what}");
+                assert_eq!(blog.stays(50).await, then, "{what}");
+            }
+            assert_eq!(total(&blog).await, 14, "{format}, {what}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_id_of_a_deleted_post_at_another_address_is_another_post_without_a_date_or_a_text() {
+    let changes: [fn(&mut Post); 2] = [
+        |post| {
+            post.published = None;
+            post.text = String::new();
+        },
+        |post| post.published = Post::of('z').published,
+    ];
+    for change in changes {
+        for days in [0, 45] {
+            let by = |letters: &str| rss(numbered(letters).each(change));
+            let mut blog = Blog::probed(by("fedcba")).await;
+            blog.page("c", 404, "");
+            assert_eq!(blog.shows(by("fedba")).await, "");
+            let told = blog.stays(48).await;
+            assert!(told.contains("-c gone"), "{told}");
+            blog.stays(24 * days).await;
+            assert_eq!(blog.shows(by("gfedba")).await, "+g", "{days} days");
+            assert_eq!(blog.stays(60).await, "", "{days} days");
+        }
+    }
+}

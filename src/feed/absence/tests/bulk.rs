@@ -81,12 +81,12 @@ fn each_page_decides_on_its_own_item() {
 }
 
 #[test]
-fn pages_that_say_nothing_leave_the_quarantine_as_it_is_for_a_week() {
+fn where_pages_say_nothing_documents_decide_after_a_week_on_what_they_lack_between_others() {
     for said in [
         CheckResult::NoPage,
         CheckResult::Uninformative(ControlFinding::Silent),
     ] {
-        let mut feed = held();
+        let (mut feed, mut told) = (held(), Vec::new());
         feed.wait_hours(1);
         assert_eq!(hear_all(&mut feed, |_| said), "");
         assert_eq!(feed.memory.next_check_at(), None, "nobody else is asked");
@@ -95,7 +95,15 @@ fn pages_that_say_nothing_leave_the_quarantine_as_it_is_for_a_week() {
             assert_eq!(feed.audit(TEN), "");
         }
         feed.wait_hours(24);
-        assert_eq!(feed.audit(TEN), "QuarantineEnded ~x ~u ~r ~o");
+        assert_eq!(feed.audit(TEN), "");
+        assert_eq!(feed.memory.quarantined_since, None);
+        for _ in 0..4 {
+            feed.wait_hours(12);
+            hear_all(&mut feed, |_| said);
+            told.push(feed.audit(TEN));
+        }
+        told.retain(|line| !line.is_empty());
+        assert_eq!(told, ["-x -u -r -o"]);
     }
 }
 
