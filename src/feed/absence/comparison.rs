@@ -16,9 +16,10 @@ const REWRITTEN_SHARE: usize = 2;
 pub(super) enum AbsenceRule {
     /// Two anchors behind it.
     Bracket,
-    /// Two anchors on either side, since nobody knows which end is the newest; and nothing came, so
-    /// that nothing rolled off.
-    BothSides,
+    /// Two anchors on either side, since nobody knows which end is the newest; and nothing came when
+    /// it was first missed, so that nothing rolled off. What comes later must enter at an end, and
+    /// behind no pinned post.
+    BothSides { enters_at_end: bool },
     /// Nothing does, as in a planet.
     Nothing,
     /// The document is the whole feed.
@@ -138,9 +139,12 @@ impl Comparison {
             .filter(|place| !self.position.contains_key(&place.id))
             .collect();
         let returns = back.iter().any(|place| place.is_known);
-        let nothing_came = seen
-            .iter()
-            .all(|place| self.position.contains_key(&place.id));
+        // What was missed and is shown again has come.
+        let was_there = |place: &ShownItem| {
+            let at = self.position.get(&place.id);
+            at.is_some_and(|at| memory.items[*at].suspect.is_none())
+        };
+        let nothing_came = seen.iter().all(was_there);
         let mut missed = Vec::new();
         for (at, row) in memory.items.iter().enumerate() {
             if self.shown.contains(&row.id) {
@@ -157,10 +161,10 @@ impl Comparison {
             let is_proof = match rule {
                 AbsenceRule::Complete => true,
                 AbsenceRule::Bracket => is_bracketed,
-                AbsenceRule::BothSides => {
+                AbsenceRule::BothSides { enters_at_end } => {
                     let before = self.anchors.partition_point(|&anchor| anchor < at);
-                    let is_first = row.suspect.is_none();
-                    before.min(behind) >= ANCHORS_MIN && (nothing_came || !is_first)
+                    let was_missed = enters_at_end && row.suspect.is_some();
+                    before.min(behind) >= ANCHORS_MIN && (nothing_came || was_missed)
                 }
                 AbsenceRule::Nothing => false,
             };

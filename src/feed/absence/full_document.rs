@@ -97,10 +97,14 @@ impl AbsenceState {
             memory.departures.note(lacking, last_seen, policy, now);
             return memory.begin_anew(self, view, seen, WindowEvent::Rebaselined);
         } else {
-            match (policy.ordered, memory.documents.direction.is_known()) {
-                (true, true) => AbsenceRule::Bracket,
-                (true, false) => AbsenceRule::BothSides,
-                (false, _) => AbsenceRule::Nothing,
+            let direction = memory.documents.direction;
+            if policy.ordered && direction.is_known() {
+                AbsenceRule::Bracket
+            } else if policy.ordered && !self.departures.is_unordered {
+                let enters_at_end = direction.inserts != 0 && direction.pins == 0;
+                AbsenceRule::BothSides { enters_at_end }
+            } else {
+                AbsenceRule::Nothing
             }
         };
         memory.documents.unstable = 0;
