@@ -221,6 +221,10 @@ const SURVIVORS_MIN: usize = 3;
 /// nothing.
 const ANCHORS_MIN: usize = 2;
 
+/// Longest quarantine, in seconds. Then the items that are missing from between others are decided
+/// on one by one, or the window begins anew if the document has a fault.
+const QUARANTINE_SECS: u64 = 7 * 86_400;
+
 impl AbsenceState {
     /// True when an unconditional request would tell more than waiting: something is missed, or
     /// conditional answers have proven to be parts.

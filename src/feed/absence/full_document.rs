@@ -2,11 +2,10 @@
 //! anew, or decided on.
 
 use super::{
-    ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, ProofPolicy, ShownItem,
-    Suspect, WindowEvent, WindowItem,
+    ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, ProofPolicy,
+    QUARANTINE_SECS, ShownItem, Suspect, WindowEvent, WindowItem,
     comparison::{AbsenceRule, Comparison, DoubtedDocument, LackingItem},
     proof::{DocumentContext, SuspectBasis},
-    quarantine::QUARANTINE_SECS,
 };
 use crate::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};

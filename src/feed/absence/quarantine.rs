@@ -4,16 +4,12 @@
 //! quarantine ends; where pages say nothing, it ends after a week (POLLING 2.3, step 5).
 
 use super::{
-    AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof, Suspect,
-    WindowEvent, WindowItem, comparison::DoubtedDocument, full_document::prepended,
-    proof::SuspectBasis,
+    AbsenceFindings, AbsenceState, Coverage, DocumentStanding, PermalinkCheck, Proof,
+    QUARANTINE_SECS, Suspect, WindowEvent, WindowItem, comparison::DoubtedDocument,
+    full_document::prepended, proof::SuspectBasis,
 };
 use crate::{item::ItemId, stamp::Stamp};
 use std::collections::HashSet;
-
-/// Longest quarantine, in seconds. Then the items that are missing from between others are decided
-/// on one by one, or the window begins anew if the document has a fault.
-pub(super) const QUARANTINE_SECS: u64 = 7 * 86_400;
 
 /// Seconds from the beginning of a quarantine after which pages are believed: a server in trouble
 /// loses rows and their pages for hours.
