@@ -1,6 +1,5 @@
-//! Lists of feeds (OPML) that are read again and again while this process works (U-52): when each is
-//! read, what its read changes in the registry, and what the operator is told of it. Which feeds are
-//! paused is decided in `feed::opml_list`.
+//! Reads lists of feeds (OPML) at intervals while this process works (U-52), changes the registry by
+//! them, and reports on them to the operator. Which feeds are paused is decided in `feed::opml_list`.
 
 use super::{live_settings::LiveLists, reload::Reloader, status::OpmlStatus};
 use crate::{
@@ -9,7 +8,6 @@ use crate::{
     events::{Cause, EventTopic, FaultOwner, Finding},
     feed::{
         opml_list::{BroughtFeed, OpmlDecision, OpmlList, SKIPPED_KEPT_MAX},
-        schedule::Whose,
         stamp::Stamp,
     },
     ingest::Upstream,
@@ -23,7 +21,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use taking_in::{Change, ChangeEnd, ListedFeeds, RegistryChanges};
+use taking_in::{ListChange, ListChangeEnd, OutlineFeeds, RegistryChanges};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -83,7 +81,7 @@ impl OpmlLists {
     }
 
     /// The lists in force with their states; `None` for one that was not read from the store yet.
-    fn told(&self) -> Vec<(OpmlSettings, Option<OpmlList>)> {
+    fn with_states(&self) -> Vec<(OpmlSettings, Option<OpmlList>)> {
         let states = lock(&self.0.states);
         let lists = self.0.parts.settings.now().into_iter();
         lists
@@ -97,7 +95,7 @@ impl OpmlLists {
     /// The lists, as the status shows them.
     pub(super) fn status(&self) -> Vec<OpmlStatus> {
         let (catalog, now) = (self.0.parts.catalog.snapshot(), self.now());
-        let lists = self.told();
+        let lists = self.with_states();
         // Many feeds are looked through once, and not for each list.
         let mut feeds: HashMap<&str, Vec<&FeedSettings>> = HashMap::new();
         if !lists.is_empty() {
@@ -115,7 +113,7 @@ impl OpmlLists {
 
     /// The faults that last.
     pub(super) fn findings(&self) -> Vec<Finding> {
-        let lists = self.told().into_iter();
+        let lists = self.with_states().into_iter();
         lists
             .filter_map(|(list, state)| finding(&list, &state?))
             .collect()
@@ -123,7 +121,7 @@ impl OpmlLists {
 
     /// The causes of which nothing is known yet.
     pub(super) fn untried(&self) -> Vec<Cause> {
-        let lists = self.told().into_iter();
+        let lists = self.with_states().into_iter();
         lists
             .filter(|(_, state)| state.is_none())
             .map(|(list, _)| cause(&list))
@@ -237,7 +235,7 @@ impl OpmlLists {
         let catalog = parts.catalog.snapshot();
         let listed = read
             .outlines
-            .map(|outlines| ListedFeeds::of(outlines, list.private_hosts));
+            .map(|outlines| OutlineFeeds::of(outlines, list.private_hosts));
         row.documents = read.documents;
         let decision = {
             let brought = brought(&catalog, list, listed.as_ref(), row);
@@ -261,7 +259,7 @@ impl OpmlLists {
             if !left.is_empty() {
                 row.not_resumed(&left);
             }
-            tell(list, "back in the list and resumed", &change);
+            log_change(list, "back in the list and resumed", &change);
         }
         if let Some(listed) = listed {
             self.add(list, row, &catalog, &listed, now).await?;
@@ -274,7 +272,7 @@ impl OpmlLists {
                 row.not_paused(&left, now);
                 self.keep(list, row).await?;
             }
-            tell(list, "not in the list any more and paused", &change);
+            log_change(list, "not in the list any more and paused", &change);
         }
         Ok(())
     }
@@ -285,7 +283,7 @@ impl OpmlLists {
         list: &OpmlSettings,
         row: &mut OpmlList,
         catalog: &CatalogSnapshot,
-        listed: &ListedFeeds,
+        listed: &OutlineFeeds,
         now: Stamp,
     ) -> Result<(), StoreError> {
         let parts = &self.0.parts;
@@ -297,11 +295,11 @@ impl OpmlLists {
         let shadowed = changes.shadowed(catalog).await?;
         let new: Vec<_> = listed.new_beside(catalog, &shadowed).collect();
         let change = if new.is_empty() {
-            Change::default()
+            ListChange::default()
         } else {
             changes.add(catalog, new).await?
         };
-        tell(list, "added", &change);
+        log_change(list, "added", &change);
         row.whole_at = Some(now);
         row.listed = u32::try_from(listed.feeds.len()).unwrap_or(u32::MAX);
         let refused = change.refused.iter();
@@ -310,21 +308,11 @@ impl OpmlLists {
         row.skipped_total = u32::try_from(skipped.len()).unwrap_or(u32::MAX);
         let first = skipped.iter().take(SKIPPED_KEPT_MAX);
         row.skipped = first.map(|line| one_line(line, WHY_CHARS_MAX)).collect();
-        if matches!(change.end, Some(ChangeEnd::Away(_))) {
+        if matches!(change.end, Some(ListChangeEnd::Away(_))) {
             // The rest is for the next read, which has to be whole.
             row.documents.clear();
         }
         Ok(())
-    }
-}
-
-impl ReadFailure {
-    fn too_slow(max: Duration) -> Self {
-        Self {
-            whose: Whose::Upstream,
-            why: format!("its documents took more than {} s", max.as_secs()),
-            retry_after_secs: None,
-        }
     }
 }
 
@@ -338,12 +326,12 @@ fn feeds_of_lists(catalog: &CatalogSnapshot) -> impl Iterator<Item = (&str, &Fee
     })
 }
 
-/// The feeds of the registry that a list brought. Without a list that was read anew, it has those that
+/// The feeds of the registry that a list brought. If the list has not changed, it still has those that
 /// the last read found.
 fn brought<'a>(
     catalog: &'a CatalogSnapshot,
     list: &OpmlSettings,
-    listed: Option<&ListedFeeds>,
+    listed: Option<&OutlineFeeds>,
     row: &OpmlList,
 ) -> Vec<BroughtFeed<'a>> {
     let off = row.off_names();
@@ -361,13 +349,13 @@ fn brought<'a>(
 }
 
 /// The names that a change was asked for and that were not changed.
-fn left_of(names: &[String], change: &Change) -> Vec<String> {
+fn left_of(names: &[String], change: &ListChange) -> Vec<String> {
     let is_left = |name: &&String| !change.done.contains(name);
     names.iter().filter(is_left).cloned().collect()
 }
 
 /// Logs a change of the registry.
-fn tell(list: &OpmlSettings, what: &str, change: &Change) {
+fn log_change(list: &OpmlSettings, what: &str, change: &ListChange) {
     const NAMED_MAX: usize = 10;
     let name = &list.name;
     if !change.done.is_empty() {

@@ -60,7 +60,7 @@ pub struct Status {
     pub site_faults: Vec<SiteFault>,
     /// Faults of search engines to which sites announce their pages (IndexNow), by site.
     pub search_engines: Vec<CauseStatus>,
-    /// The lists of feeds (OPML) that are read again and again.
+    /// The lists of feeds (OPML) that are read at intervals.
     pub lists: Vec<OpmlStatus>,
     /// Each feed of the range that was asked for, by name.
     pub feeds: Vec<FeedStatus>,
@@ -73,7 +73,7 @@ pub struct Status {
     pub removed_feeds: Vec<RemovedFeed>,
 }
 
-/// A list of feeds (OPML) that is read again and again.
+/// A list of feeds (OPML) that is read at intervals.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OpmlStatus {

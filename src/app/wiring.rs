@@ -223,7 +223,7 @@ impl Wiring {
         sites.map(watch).collect()
     }
 
-    /// The lists of feeds that are read again and again.
+    /// The lists of feeds that are read at intervals.
     pub(super) fn opml_lists(&self, upstream: &Upstream, reloader: &Arc<Reloader>) -> OpmlLists {
         OpmlLists::new(OpmlParts {
             settings: self.live.lists(),

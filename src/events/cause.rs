@@ -53,7 +53,7 @@ pub enum EventTopic {
     Restore,
     /// The feeds of a site that are looked for.
     Site,
-    /// A list of feeds (OPML) that is read again and again.
+    /// A list of feeds (OPML) that is read at intervals.
     Opml,
     /// The connection to a server of XMPP.
     Xmpp,

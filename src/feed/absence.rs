@@ -221,8 +221,8 @@ const SURVIVORS_MIN: usize = 3;
 /// nothing.
 const ANCHORS_MIN: usize = 2;
 
-/// Longest quarantine, in seconds. Then the items that are missing from between others are decided
-/// on one by one, or the window begins anew if the document has a fault.
+/// Longest quarantine, in seconds. After it each item that is missing between others is decided on by
+/// itself. If the document has a fault, the window begins again instead.
 const QUARANTINE_SECS: u64 = 7 * 86_400;
 
 impl AbsenceState {

@@ -1,5 +1,5 @@
-//! A list of feeds (OPML) that is read again and again: which of the feeds that it brought are paused
-//! or resumed after a read (U-52). Pure: `now` is an argument; not how a list is read, and not which
+//! A list of feeds (OPML) that is read at intervals: the decision which of the feeds that it brought
+//! are paused or resumed after a read (U-52). Pure: `now` is an argument; not how a list is read, and not which
 //! feeds it adds.
 
 use super::{
@@ -104,7 +104,7 @@ pub struct BroughtFeed<'a> {
     pub is_paused: bool,
 }
 
-/// What a successful read changes of the feeds that the list brought.
+/// The changes after a successful read to the feeds that the list brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpmlDecision {
     /// Names of the feeds to pause.
@@ -196,7 +196,7 @@ impl OpmlList {
         }
     }
 
-    /// Feeds that are back. What is not paused any more, or not the list's any more, is forgotten.
+    /// The feeds that are back. A feed that somebody else resumed or removed is forgotten.
     fn resumed(&mut self, brought: &[BroughtFeed<'_>]) -> Vec<String> {
         let paused: HashSet<&str> = self.paused.iter().map(String::as_str).collect();
         let of_list = |feed: &&BroughtFeed<'_>| feed.is_paused && paused.contains(feed.name);

@@ -38,7 +38,8 @@ pub struct Stepped {
     pub wants_poll: bool,
     /// A pause of a host, and its end.
     pub host_pause: Option<(String, Stamp)>,
-    /// True when the step failed on our side, and is done again at `next_at` or later.
+    /// True when the step failed on our side. It is done again at `next_at` or later: how long it
+    /// rests depends on the failures before it, which the poller counts.
     pub failed: bool,
 }
 

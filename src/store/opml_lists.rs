@@ -1,4 +1,4 @@
-//! Lists of feeds (OPML) that are read again and again, as a store keeps them: a row for each; not how
+//! Lists of feeds (OPML) that are read at intervals, as a store keeps them: a row for each; not how
 //! one is read.
 
 use super::StoreFuture;

@@ -1,4 +1,4 @@
-//! A list of feeds that is read again and again, the whole program from outside: over a reload, over
+//! A list of feeds that is read at intervals, the whole program from outside: over a reload, over
 //! restarts, and over days, which a test lets pass in the rows of a store that nobody serves.
 
 use everfeed::{

@@ -1,5 +1,4 @@
-//! The documents of a list of feeds: the list itself and the lists that it includes (U-52); not what
-//! becomes of its feeds.
+//! The documents of a list of feeds: the list itself and the lists that it includes (U-52).
 
 use crate::{
     app::outline_address::outline_address,
@@ -35,16 +34,16 @@ const ROOM_WAIT_SECS: u64 = 30;
 /// Times that a request waits for room at a busy host.
 const ROOM_WAITS_MAX: usize = 5;
 
-/// What a read found.
+/// The result of a read.
 #[derive(Debug)]
 pub(super) struct ReadList {
     /// The documents that were read, with their validators.
     pub(super) documents: Vec<OpmlDocument>,
-    /// What stands in them; `None` where nothing has changed since the last read.
+    /// Their outlines; `None` if nothing has changed since the last read.
     pub(super) outlines: Option<Outlines>,
 }
 
-/// What stands in a list and in those that it includes.
+/// The outlines of a list and of those that it includes.
 #[derive(Debug, Default)]
 pub(super) struct Outlines {
     /// The feeds, in the order of the lists.
@@ -72,6 +71,12 @@ impl ReadFailure {
         }
     }
 
+    /// The failure of a read whose documents took longer than `max`.
+    pub(super) fn too_slow(max: Duration) -> Self {
+        let why = format!("its documents took more than {} s", max.as_secs());
+        Self::of(Whose::Upstream, why)
+    }
+
     fn at(url: &Url, failure: &Failure) -> Self {
         let shown = masked_with_query(url.as_str());
         Self {
@@ -81,6 +86,9 @@ impl ReadFailure {
         }
     }
 }
+
+/// Bodies that came, with their validators, by address.
+type Bodies = HashMap<String, (Bytes, Option<ValidatorPair>)>;
 
 /// The answer to a request for a document.
 enum Answer {
@@ -109,7 +117,7 @@ impl ListReading<'_> {
             None => return Err(no_place()),
         };
         // Bodies that came although validators were sent, with theirs.
-        let mut bodies = HashMap::new();
+        let mut bodies = Bodies::new();
         if self.validators_of(&root).is_some()
             && let Some(documents) = self.unchanged(&root, &mut bodies).await?
         {
@@ -118,7 +126,15 @@ impl ListReading<'_> {
                 outlines: None,
             });
         }
-        let mut walk = IncludeWalk::of(root);
+        self.followed(IncludeWalk::of(root), bodies).await
+    }
+
+    /// Reads the documents that a walk still leads to. A body that came already is not asked for.
+    async fn followed(
+        &self,
+        mut walk: IncludeWalk,
+        mut bodies: Bodies,
+    ) -> Result<ReadList, ReadFailure> {
         while let Some((url, depth)) = walk.next() {
             let (body, validators) = match bodies.remove(url.as_str()) {
                 Some(known) => known,
@@ -154,15 +170,10 @@ impl ListReading<'_> {
         let private = self.settings.private_hosts;
         let taken = walk.take(body, &shown, 0, private).await;
         taken.map_err(|why| ReadFailure::of(Whose::Configuration, why))?;
-        while let Some((url, depth)) = walk.next() {
-            let Answer::Body(body, _) = self.ask(&url, true, None).await? else {
-                return Err(unasked(&url));
-            };
-            let shown = masked_with_query(url.as_str());
-            let taken = walk.take(body, &shown, depth, private).await;
-            taken.map_err(|why| ReadFailure::of(Whose::Upstream, why))?;
-        }
-        Ok(walk.into_read())
+        let mut read = self.followed(walk, Bodies::new()).await?;
+        // A file is read whole each time, with all that it includes.
+        read.documents.clear();
+        Ok(read)
     }
 
     fn validators_of(&self, url: &Url) -> Option<&ValidatorPair> {
@@ -175,7 +186,7 @@ impl ListReading<'_> {
     async fn unchanged(
         &self,
         root: &Url,
-        bodies: &mut HashMap<String, (Bytes, Option<ValidatorPair>)>,
+        bodies: &mut Bodies,
     ) -> Result<Option<Vec<OpmlDocument>>, ReadFailure> {
         let mut documents = Vec::with_capacity(self.known.documents.len());
         for document in &self.known.documents {

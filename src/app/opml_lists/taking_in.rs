@@ -1,5 +1,5 @@
-//! The feeds of a list as feeds of the registry: which are added, under which names, and how they are
-//! paused and resumed; not when.
+//! The feeds of a list as feeds of the registry: the choice of those to add, their names, and the
+//! changes that pause and resume them.
 
 use super::reading::Outlines;
 use crate::{
@@ -33,7 +33,7 @@ const REFUSED_MAX: usize = 100;
 
 /// A feed of a list, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ListedFeed {
+pub(super) struct OutlineFeed {
     pub(super) url: Url,
     pub(super) title: Option<String>,
     pub(super) categories: Vec<String>,
@@ -41,15 +41,15 @@ pub(super) struct ListedFeed {
 
 /// The feeds of a list, once each, by what all spellings of their addresses share.
 #[derive(Debug, Default)]
-pub(super) struct ListedFeeds {
+pub(super) struct OutlineFeeds {
     /// In the order of the list.
-    pub(super) feeds: Vec<ListedFeed>,
+    pub(super) feeds: Vec<OutlineFeed>,
     spellings: HashMap<String, usize>,
     /// Outlines that were left out, each with the reason.
     pub(super) skipped: Vec<String>,
 }
 
-impl ListedFeeds {
+impl OutlineFeeds {
     // Decides: Which outlines of a list that is read again are feeds?
     /// The feeds of a list.
     pub(super) fn of(outlines: Outlines, takes_private: bool) -> Self {
@@ -75,7 +75,7 @@ impl ListedFeeds {
                 continue;
             }
             listed.spellings.insert(spelling(&url), listed.feeds.len());
-            listed.feeds.push(ListedFeed {
+            listed.feeds.push(OutlineFeed {
                 url,
                 title: feed.title,
                 categories,
@@ -96,39 +96,39 @@ impl ListedFeeds {
         &'a self,
         catalog: &CatalogSnapshot,
         beside: &[FeedSettings],
-    ) -> impl Iterator<Item = &'a ListedFeed> {
+    ) -> impl Iterator<Item = &'a OutlineFeed> {
         let of_catalog = catalog.upstreams().map(|feed| &*feed.settings);
         let known: HashSet<String> = of_catalog
             .chain(beside)
             .flat_map(FeedSettings::addresses)
             .map(spelling)
             .collect();
-        let is_new = move |feed: &&ListedFeed| !known.contains(&spelling(&feed.url));
+        let is_new = move |feed: &&OutlineFeed| !known.contains(&spelling(&feed.url));
         self.feeds.iter().filter(is_new)
     }
 }
 
-/// What came of a change of the registry.
+/// The outcome of a change of the registry by a list.
 #[derive(Debug, Default)]
-pub(super) struct Change {
+pub(super) struct ListChange {
     /// Names of the feeds that were changed.
     pub(super) done: Vec<String>,
     /// Names of the feeds that were refused, each with the reason.
     pub(super) refused: Vec<(String, String)>,
     /// The reason for which the rest was not tried.
-    pub(super) end: Option<ChangeEnd>,
+    pub(super) end: Option<ListChangeEnd>,
 }
 
 /// A reason for which a change ends before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ChangeEnd {
+pub(super) enum ListChangeEnd {
     /// The registry cannot be changed now.
     Away(String),
     /// It has refused too many feeds.
     Refusals,
 }
 
-impl fmt::Display for ChangeEnd {
+impl fmt::Display for ListChangeEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Away(why) => f.write_str(why),
@@ -168,8 +168,8 @@ impl RegistryChanges<'_> {
     pub(super) async fn add(
         &self,
         catalog: &CatalogSnapshot,
-        feeds: Vec<&ListedFeed>,
-    ) -> Result<Change, StoreError> {
+        feeds: Vec<&OutlineFeed>,
+    ) -> Result<ListChange, StoreError> {
         let mut names = FreeNames {
             store: self.store,
             catalog,
@@ -195,7 +195,7 @@ impl RegistryChanges<'_> {
     }
 
     /// The text of the entry of a feed.
-    fn text_of(&self, name: &str, feed: &ListedFeed) -> String {
+    fn text_of(&self, name: &str, feed: &OutlineFeed) -> String {
         let mut table = Map::new();
         table.insert("name".to_owned(), name.into());
         table.insert("url".to_owned(), feed.url.as_str().into());
@@ -214,7 +214,7 @@ impl RegistryChanges<'_> {
         &self,
         names: &[String],
         is_paused: bool,
-    ) -> Result<Change, StoreError> {
+    ) -> Result<ListChange, StoreError> {
         let reader = self.reader();
         let mut entries = Vec::with_capacity(names.len());
         let mut refused = Vec::new();
@@ -232,9 +232,9 @@ impl RegistryChanges<'_> {
         Ok(change)
     }
 
-    /// Puts entries, many at once. What is refused among others is put alone.
-    async fn put(&self, entries: Vec<FeedEntry>) -> Change {
-        let mut change = Change::default();
+    /// Puts entries in batches. A batch that is refused is halved until the refused entry stands alone.
+    async fn put(&self, entries: Vec<FeedEntry>) -> ListChange {
+        let mut change = ListChange::default();
         let mut batches: Vec<Vec<FeedEntry>> = Vec::new();
         let mut rest = entries.into_iter().peekable();
         while rest.peek().is_some() {
@@ -247,7 +247,7 @@ impl RegistryChanges<'_> {
             match self.put_all(batch.clone()).await {
                 Ok(()) => change.done.extend(names),
                 Err((StatusCode::SERVICE_UNAVAILABLE, why)) => {
-                    change.end = Some(ChangeEnd::Away(why));
+                    change.end = Some(ListChangeEnd::Away(why));
                     break;
                 }
                 Err((_, why)) if batch.len() == 1 => {
@@ -256,7 +256,7 @@ impl RegistryChanges<'_> {
                         .map(|entry| logged_url(entry.settings.url.as_str()));
                     change.refused.push((name.unwrap_or_default(), why));
                     if change.refused.len() >= REFUSED_MAX {
-                        change.end = Some(ChangeEnd::Refusals);
+                        change.end = Some(ListChangeEnd::Refusals);
                         break;
                     }
                 }
@@ -329,7 +329,7 @@ struct FreeNames<'a> {
 impl FreeNames<'_> {
     /// Takes a free name for a feed: that of a removed feed only if it is the same feed, which goes on
     /// then.
-    async fn take(&mut self, feed: &ListedFeed) -> Result<String, StoreError> {
+    async fn take(&mut self, feed: &OutlineFeed) -> Result<String, StoreError> {
         let label = label(&feed.url);
         let number = self.numbers.get(&label).copied();
         let namespace = FeedSettings::new("", feed.url.clone()).namespace();

@@ -1,4 +1,4 @@
-//! `[[opml]]`: a list of feeds that is read again and again; not how it is read.
+//! `[[opml]]`: a list of feeds that is read at intervals; not how it is read.
 
 use super::is_name;
 use crate::{

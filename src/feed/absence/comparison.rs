@@ -139,7 +139,7 @@ impl Comparison {
             .filter(|place| !self.position.contains_key(&place.id))
             .collect();
         let returns = back.iter().any(|place| place.is_known);
-        // What was missed and is shown again has come.
+        // A missed post that is shown again counts as one that came.
         let was_there = |place: &ShownItem| {
             let at = self.position.get(&place.id);
             at.is_some_and(|at| memory.items[*at].suspect.is_none())

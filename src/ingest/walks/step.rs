@@ -9,9 +9,6 @@ use crate::{ingest::documents::give_up_old_walk, layers::RedirectAllowance};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// Seconds until a step that failed on our side is done again at the earliest.
-const STEP_AGAIN_SECS: u64 = 5;
-
 /// Seconds until the commit of archives that pass the quota of their feed is tried again: nothing
 /// is asked for it.
 const QUOTA_AGAIN_SECS: u64 = 86_400;
@@ -32,11 +29,7 @@ impl ArchiveReader<'_> {
                 let name = &self.feed.name;
                 warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {failure}");
                 let is_full = matches!(failure.kind, FaultKind::Quota { .. });
-                let again_secs = if is_full {
-                    QUOTA_AGAIN_SECS
-                } else {
-                    STEP_AGAIN_SECS
-                };
+                let again_secs = if is_full { QUOTA_AGAIN_SECS } else { 0 };
                 let next_at = self.context.now().plus_secs(again_secs);
                 Some(Stepped {
                     walk: Some(before),

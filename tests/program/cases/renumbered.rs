@@ -381,11 +381,11 @@ async fn a_post_at_the_address_of_a_deleted_one_is_another_unless_words_or_date_
     }
 }
 
-/// What makes a post like all others.
-type Change = fn(&mut Post);
+/// An edit that makes a post like all others.
+type Sameness = fn(&mut Post);
 
 /// Nothing but the title and one other witness tells the posts apart.
-const ALIKE: [(&str, Change); 3] = [
+const ALIKE: [(&str, Sameness); 3] = [
     ("one text", |post| {
         post.text = "Read on at our site, where all of it stands.".into();
     }),

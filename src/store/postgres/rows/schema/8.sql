@@ -1,2 +1,2 @@
--- Lists of feeds (OPML) that are read again and again, by their names.
+-- Lists of feeds (OPML) that are read at intervals, by their names.
 CREATE TABLE rows_opml_lists (key bytea PRIMARY KEY, value bytea NOT NULL);
