@@ -205,7 +205,7 @@ impl App {
         let budget = readers.budget().clone();
         let connections_max = descriptors.connections_max(&wiring.config);
         let limits = listen::ListenerLimits {
-            keeps_header_case: !wiring.config.site.is_empty(),
+            keeps_header_case: wiring.keeps_header_case(),
             ..listen::ListenerLimits::new(connections_max, server.readers.answers_bytes_max, budget)
         };
         let router = Router::starting(progress.clone()).knowing(wiring.mark.clone());
@@ -364,7 +364,8 @@ impl Starting {
             }
             Duty::Following => nodes::registered_elsewhere(&*store, feeds).await?,
         };
-        let registered = registered.with_registry(self.names);
+        let sites = catalog.snapshot().sites().clone();
+        let registered = registered.with_registry(self.names).with_sites(sites);
         let beside = match duty {
             Duty::Working => BesideWorker::default(),
             Duty::Following => beside_worker::of_feeds(&*store, &registered, &unknown).await?,

@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Weak},
 };
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 pub mod settings;
 
@@ -46,7 +47,7 @@ pub use settings::{
     NamedFeeds, OpmlPlace, OpmlSettings, PrivateAddresses, ServePlain, ShowRule, SiteFeeds,
     SiteSettings, topic_at,
 };
-pub use sites::{ProxiedSite, Sites, join_found};
+pub use sites::{ProxiedSite, SiteOfRequest, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed, is_open_to};
 pub(crate) use spelling::{PathSpelling, parameters};
 
@@ -73,6 +74,29 @@ impl Catalog {
     /// Receiver that wakes whenever another snapshot is in force.
     pub fn watch(&self) -> watch::Receiver<Arc<CatalogSnapshot>> {
         self.0.subscribe()
+    }
+
+    /// Runs work for the sites in force until `stop`. When others are in force, ends it by its own token, waits for its end,
+    /// and runs it for those.
+    pub async fn run_for_sites<F: Future<Output = ()>>(
+        &self,
+        stop: CancellationToken,
+        work: impl Fn(Arc<Sites>, CancellationToken) -> F,
+    ) {
+        let mut changes = self.watch();
+        while !stop.is_cancelled() {
+            let sites = changes.borrow_and_update().sites().clone();
+            let ends = stop.child_token();
+            let others = async {
+                let is_other = |now: &Arc<CatalogSnapshot>| !Arc::ptr_eq(now.sites(), &sites);
+                tokio::select! {
+                    _ = changes.wait_for(is_other) => {}
+                    () = stop.cancelled() => {}
+                }
+                ends.cancel();
+            };
+            tokio::join!(work(sites.clone(), ends.clone()), others);
+        }
     }
 
     /// Puts a snapshot in force and wakes the watchers.

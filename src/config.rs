@@ -373,6 +373,19 @@ impl Config {
         found.map(|problem| problem.within(&key)).collect()
     }
 
+    /// The same configuration with other sites.
+    #[must_use]
+    pub fn with_sites(&self, site: Vec<SiteSettings>) -> Self {
+        let mut config = self.clone();
+        config.site = site;
+        config
+    }
+
+    /// The origins of sites at which we answer ourselves.
+    pub fn own_origins(&self) -> Vec<RefusedSetting> {
+        problems::own_origins(&self.site, &self.own_addresses())
+    }
+
     /// The URL by which publishers find out who asks.
     pub fn contact_url(&self) -> &Url {
         self.upstream.contact_url_or(&self.server.public_url)

@@ -82,7 +82,7 @@ mod tests;
 pub use client::Callbacks;
 pub use desk::{Subscriber, SubscriberPage, WantedSubscribers};
 pub use index::{FailingSubscriber, SubscriptionCounts};
-pub use process_addresses::{AnswersItself, ProcessAddresses};
+pub use process_addresses::{AnswersItself, HostsOfSites, ProcessAddresses};
 
 pub use webhook::{WEBHOOKS_MAX, WebhookSettings};
 

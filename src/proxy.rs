@@ -19,6 +19,8 @@ mod permit_progress_times;
 
 mod permit_body;
 
+mod site_origins;
+
 mod site_permits;
 
 mod tunnel;

@@ -10,7 +10,7 @@ mod worker;
 mod tests;
 
 use crate::{
-    catalog::Catalog,
+    catalog::{Catalog, Sites},
     clock::Clock,
     feed::{
         index_now::{IndexNow, IndexNowFault},
@@ -27,6 +27,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response};
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::HashMap,
     fmt,
     sync::{Arc, Mutex},
 };
@@ -84,13 +85,13 @@ pub struct AnnouncedSite {
 pub struct SearchEngineParts {
     /// `[search_engines]`.
     pub config: Config,
-    /// All sites.
-    pub sites: Vec<AnnouncedSite>,
+    /// `server.public_url`, below which a site without a host is.
+    pub public_url: Url,
     /// The store.
     pub store: Arc<dyn Store>,
     /// The heads of feeds.
     pub notify: Arc<Notify>,
-    /// The feeds of the sites.
+    /// The sites and their feeds.
     pub catalog: Catalog,
     /// Source of the time.
     pub clock: Arc<dyn Clock>,
@@ -107,8 +108,8 @@ pub struct SearchEngines(Arc<Shared>);
 /// The parts that all clones share.
 struct Shared {
     parts: SearchEngineParts,
-    /// The state of each site as it was last; `None` before it was read.
-    told: Vec<Mutex<Option<AnnouncedState>>>,
+    /// The state of each site as it was last, by its root. It is not there before it was read.
+    told: Mutex<HashMap<Url, AnnouncedState>>,
 }
 
 /// The state of a site, for the operator.
@@ -132,6 +133,17 @@ impl From<&IndexNow> for AnnouncedState {
     }
 }
 
+impl Shared {
+    fn sites(&self, sites: &Sites) -> Vec<AnnouncedSite> {
+        let announced = sites.iter().map(|site| AnnouncedSite {
+            no: site.no,
+            root: site.settings.public_root(&self.parts.public_url),
+            is_on: site.settings.indexnow,
+        });
+        announced.collect()
+    }
+}
+
 impl fmt::Debug for SearchEngines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SearchEngines").finish_non_exhaustive()
@@ -141,16 +153,20 @@ impl fmt::Debug for SearchEngines {
 impl SearchEngines {
     /// Tells nobody yet: that begins with `run`.
     pub fn new(parts: SearchEngineParts) -> Self {
-        let told = parts.sites.iter().map(|_| Mutex::default()).collect();
+        let told = Mutex::default();
         Self(Arc::new(Shared { parts, told }))
     }
 
     /// The sites that search engines are told of, with their states; `None` for one whose state was
     /// not read yet.
-    pub fn told(&self) -> impl Iterator<Item = (&AnnouncedSite, Option<AnnouncedState>)> {
-        let sites = self.0.parts.sites.iter().zip(&self.0.told);
-        sites
-            .filter(|(site, _)| site.is_on)
-            .map(|(site, told)| (site, lock(told).clone()))
+    pub fn told(&self) -> Vec<(AnnouncedSite, Option<AnnouncedState>)> {
+        let sites = self.0.sites(self.0.parts.catalog.snapshot().sites());
+        let told = lock(&self.0.told);
+        let on = sites.into_iter().filter(|site| site.is_on);
+        on.map(|site| {
+            let state = told.get(&site.root).cloned();
+            (site, state)
+        })
+        .collect()
     }
 }

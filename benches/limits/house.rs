@@ -162,7 +162,6 @@ impl PollerRig {
             clock,
             config,
             own_calls: OwnMark::default(),
-            sites: Arc::default(),
             first_seen: FirstSeen::default(),
             readership: Arc::default(),
             takes_cloud: false,

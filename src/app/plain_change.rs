@@ -18,8 +18,8 @@ use std::collections::HashSet;
 /// The settings beside which a change is made.
 #[derive(Clone, Copy)]
 pub(super) struct BesidePlain<'a> {
-    /// The configuration of the start.
-    pub(super) started_with: &'a Config,
+    /// The configuration in force, without feeds and groups.
+    pub(super) in_force: &'a Config,
     /// The webhooks in force.
     pub(super) webhooks: &'a [WebhookSettings],
 }
@@ -31,23 +31,23 @@ pub(super) async fn plan(
     catalog: &CatalogSnapshot,
     wanted: &WantedChange,
 ) -> Option<PlannedChange> {
-    let started_with = beside.started_with;
+    let in_force = beside.in_force;
     let is_alone = store.nodes().is_none()
-        && started_with.site.is_empty()
-        && !started_with.lacks_feeds()
+        && in_force.site.is_empty()
+        && !in_force.lacks_feeds()
         && catalog.groups().next().is_none();
     if !is_alone {
         return None;
     }
     match wanted {
-        WantedChange::Put(entries) => put(store, started_with, catalog, entries).await,
+        WantedChange::Put(entries) => put(store, in_force, catalog, entries).await,
         WantedChange::Remove(name) => remove(beside.webhooks, catalog, name),
     }
 }
 
 async fn put(
     store: &dyn Store,
-    started_with: &Config,
+    in_force: &Config,
     catalog: &CatalogSnapshot,
     entries: &[FeedEntry],
 ) -> Option<PlannedChange> {
@@ -62,7 +62,7 @@ async fn put(
             && !names.unread.contains_key(name)
             && !names.shadowed.contains_key(name)
             && namespaces.insert(namespace.clone())
-            && started_with.own_urls_of(settings).is_empty();
+            && in_force.own_urls_of(settings).is_empty();
         if !is_sound {
             return None;
         }
@@ -227,7 +227,7 @@ mod tests {
         ) -> Result<(String, bool), RegistryAnswer> {
             let store = &self.store;
             let beside = BesidePlain {
-                started_with: &self.config,
+                in_force: &self.config,
                 webhooks: &self.config.webhook,
             };
             let short = plan(store, beside, &self.catalog, &wanted).await;
@@ -405,7 +405,7 @@ mod tests {
         let wanted = WantedChange::Remove("a".to_owned());
         for (webhooks, is_short) in [(vec![webhook], false), (Vec::new(), true)] {
             let beside = BesidePlain {
-                started_with: &side.config,
+                in_force: &side.config,
                 webhooks: &webhooks,
             };
             let planned = plan(&side.store, beside, &side.catalog, &wanted).await;

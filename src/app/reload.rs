@@ -16,7 +16,7 @@ use super::{
 use crate::{
     catalog::{
         self, CatalogChanges, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed,
-        RegistrationProgress, RegistryNames,
+        RegistrationProgress, RegistryNames, Sites,
     },
     config::{Config, ConfigError, ConfigSource, EntryReader, waiting_for_restart},
     feed::record::FeedNo,
@@ -36,6 +36,9 @@ use thiserror::Error;
 /// Reloads the configuration of the running application.
 pub(super) struct Reloader {
     parts: ReloadParts,
+    /// The configuration in force outside `[[feed]]`, `[[group]]` and what is `live`: that of the start, with the sites of
+    /// the last reload.
+    in_force: Mutex<Arc<Config>>,
     /// Held by the reload under way: there is one at a time.
     turn: tokio::sync::Mutex<()>,
     status: Mutex<ConfigStatus>,
@@ -63,8 +66,8 @@ pub(super) struct ReloadParts {
     /// The file and the environment that this process was started with; `None` where it was started
     /// without a file.
     pub(super) source: Option<ConfigSource>,
-    /// The configuration that this process was started with: its settings outside `[[feed]]` are in
-    /// force, but for those that are `live`.
+    /// The configuration that this process was started with: its settings are in force but for feeds,
+    /// groups and sites, and for those that are `live`.
     pub(super) started_with: Config,
     pub(super) gate: ReadGate,
     pub(super) store: Arc<dyn Store>,
@@ -98,7 +101,7 @@ pub struct ReloadReport {
     pub moved: Vec<String>,
     /// Feeds of sites that may have moved.
     pub questions: Vec<MoveQuestion>,
-    /// Addresses that feeds of sites leave at the next start.
+    /// Addresses that feeds of sites leave.
     pub left: Vec<LeftAddress>,
 }
 
@@ -114,6 +117,9 @@ pub enum ReloadRefused {
     /// A feed cannot have the namespace that it is given.
     #[error("{0}")]
     Namespace(StoreError),
+    /// A feed of a site may have moved, which the configuration does not say.
+    #[error("{0}")]
+    Unanswered(String),
     /// The store failed.
     #[error("the feeds could not be registered: {0}")]
     Store(StoreError),
@@ -172,6 +178,7 @@ impl Reloader {
             ..ConfigStatus::default()
         };
         Self {
+            in_force: Mutex::new(Arc::new(parts.started_with.clone())),
             parts,
             turn: tokio::sync::Mutex::default(),
             status: Mutex::new(status),
@@ -234,19 +241,33 @@ impl Reloader {
         let (config, names, digest) = self.load().await?;
         self.refuse_beside_running(&config, &names)?;
         super::tell_warnings(&config.warnings());
-        let mut waiting = waiting_for_restart(&parts.started_with, &config);
+        let mut waiting = self.waiting_for_restart(&config);
+        let sites = self.sites_of(&config);
         let (questions, left) = self.asked_of_sites(&config, &names).await;
+        if sites.settings() != self.in_force().site && !questions.is_empty() {
+            let questions: Vec<String> = questions.iter().map(ToString::to_string).collect();
+            return Err(ReloadRefused::Unanswered(questions.join("\n")));
+        }
         let feeds = self.feeds_of(&config).await?;
         registry::tell_unread(&names);
         registry::tell_shadowed(&names);
-        let changes = self.put_in_force(feeds, names, self.putting()).await?;
+        let putting = self.putting();
+        let changes = self
+            .put_in_force(feeds, names, sites.clone(), putting)
+            .await?;
         *lock(&self.digest) = digest;
         // Behind everything that can be refused.
         let work = parts.workplace.work();
         let hub = work.as_ref().map(|work| &*work.hub);
+        let before = self.in_force();
         let mut settings = parts.live.reload(&config, hub);
+        let now = sites.settings();
+        if before.site != now {
+            settings.push("site".to_owned());
+            *lock(&self.in_force) = Arc::new(before.with_sites(now));
+        }
         let ways = work.as_ref().map(|work| &*work.upstream_ways);
-        let public_url = &parts.started_with.server.public_url;
+        let public_url = &before.server.public_url;
         match parts.live.reload_upstream(&config, public_url, ways) {
             Ok(changed) => settings.extend(changed),
             Err(error) => {
@@ -286,6 +307,36 @@ impl Reloader {
         })
     }
 
+    /// The configuration in force, without feeds and groups.
+    fn in_force(&self) -> Arc<Config> {
+        lock(&self.in_force).clone()
+    }
+
+    // Decides: Are the sites of a file put in force at a reload?
+    /// The sites that are in force once a configuration is: its own, unless it has another `server.public_url`. The addresses
+    /// of sites and their feeds are made from that, so they wait for a start together.
+    fn sites_of(&self, config: &Config) -> Arc<Sites> {
+        let in_force = self.in_force();
+        if config.site == in_force.site || self.moves_public_url(config) {
+            return self.parts.gate.catalog.snapshot().sites().clone();
+        }
+        Arc::new(Sites::new(&config.site))
+    }
+
+    fn moves_public_url(&self, config: &Config) -> bool {
+        config.server.public_url != self.in_force().server.public_url
+    }
+
+    /// The keys of a configuration that take effect at the next start.
+    fn waiting_for_restart(&self, config: &Config) -> Vec<String> {
+        let in_force = self.in_force();
+        let mut waiting = waiting_for_restart(&in_force, config);
+        if config.site != in_force.site && self.moves_public_url(config) {
+            waiting.push("site".to_owned());
+        }
+        waiting
+    }
+
     /// Refuses a configuration that cannot be in force beside the settings of the start.
     fn refuse_beside_running(
         &self,
@@ -294,15 +345,18 @@ impl Reloader {
     ) -> Result<(), ReloadRefused> {
         let parts = &self.parts;
         let source = parts.source.as_ref().ok_or(ReloadRefused::NoFile)?;
+        let sites = self.sites_of(config).settings();
+        let in_force = self.in_force().with_sites(sites);
         // The profiles in force are those of the start.
-        let profiles = parts.started_with.platforms.profiles();
-        let mut problems = Vec::new();
+        let profiles = in_force.platforms.profiles();
+        // The sockets that are bound are known now.
+        let mut problems = in_force.own_origins();
         for feed in &config.feed {
             let found = feed.platform_problem(&profiles);
             problems.extend(found.map(|problem| problem.within(&format!("feed.{}", feed.name))));
-            // The sockets that are bound are known now. What is registered already goes on.
+            // What is registered already goes on.
             if !names.contains(&feed.name) {
-                problems.extend(parts.started_with.own_urls_of(feed));
+                problems.extend(in_force.own_urls_of(feed));
             }
         }
         if problems.is_empty() {
@@ -316,25 +370,23 @@ impl Reloader {
     async fn feeds_of(&self, config: &Config) -> Result<Vec<FeedSettings>, ReloadRefused> {
         let parts = &self.parts;
         let mut feeds = config.registered();
-        let Config { site, server, .. } = &parts.started_with;
-        if (&config.site, &config.server.public_url) != (site, &server.public_url) {
+        if self.moves_public_url(config) {
             let running = parts.gate.catalog.snapshot();
             feeds =
                 beside_running_sites(feeds, running.feeds().map(|feed| (*feed.settings).clone()));
         }
-        self.join_found(&mut feeds).await?;
+        self.join_found(&self.sites_of(config), &mut feeds).await?;
         Ok(feeds)
     }
 
-    /// Questions about the feeds of sites, which are in force from the next start on. A configuration
-    /// that would not start is told of by `check`.
+    /// Questions about the feeds of sites. A configuration that would not start is told of by `check`.
     async fn asked_of_sites(
         &self,
         config: &Config,
         names: &RegistryNames,
     ) -> (Vec<MoveQuestion>, Vec<LeftAddress>) {
         let parts = &self.parts;
-        if config.site.is_empty() || !config.store.is_same_store(&parts.started_with.store) {
+        if config.site.is_empty() || !config.store.is_same_store(&self.in_force().store) {
             return Default::default();
         }
         let Ok(beside) = BesideStore::of(&*parts.store, config, names).await else {
@@ -348,16 +400,20 @@ impl Reloader {
     /// in. `None` where that start would open another store.
     pub(super) async fn check(&self) -> Result<Option<BesideStore>, ReloadRefused> {
         let (config, names, _) = self.load().await?;
-        if !config.store.is_same_store(&self.parts.started_with.store) {
+        if !config.store.is_same_store(&self.in_force().store) {
             return Ok(None);
         }
         self.refuse_beside_running(&config, &names)?;
         let beside = BesideStore::of(&*self.parts.store, &config, &names).await;
         let mut beside = beside.map_err(ReloadRefused::of_store)?;
+        let mut settings = self.parts.live.changes(&config);
+        if self.sites_of(&config).settings() != self.in_force().site {
+            settings.push("site".to_owned());
+        }
         let report = ReloadReport {
             changes: self.would_change(&config).await?,
-            settings: self.parts.live.changes(&config),
-            waiting: waiting_for_restart(&self.parts.started_with, &config),
+            settings,
+            waiting: self.waiting_for_restart(&config),
             ..ReloadReport::default()
         };
         beside.reload = report.to_string().lines().map(str::to_owned).collect();
@@ -399,14 +455,14 @@ impl Reloader {
     /// The reader of entries of the registry.
     pub(super) fn entry_reader(&self) -> EntryReader {
         let file = self.parts.source.as_ref().map(|source| &*source.file);
-        registry::reader(&self.parts.started_with, file)
+        registry::reader(&self.in_force(), file)
     }
 
     /// The configuration in force, without the feeds of the registry.
     fn without_registry(&self) -> Config {
         let running = self.parts.gate.catalog.snapshot();
         let names = running.registry();
-        let mut config = self.parts.started_with.clone();
+        let mut config = (*self.in_force()).clone();
         config.webhook = self.parts.live.webhooks();
         let of_file = running.upstreams();
         let of_file = of_file.filter(|feed| !names.sound.contains(&feed.settings.name));
@@ -444,6 +500,7 @@ impl Reloader {
     /// Reads the registry of feeds again, and those that were found on sites.
     async fn read_again(&self, _: &Turn<'_>, by: PuttingBy) -> Result<(), ReloadRefused> {
         let store = &*self.parts.store;
+        let running = self.parts.gate.catalog.snapshot();
         let registered = registry::registered(store, &self.entry_reader()).await;
         let mut registered = registered.map_err(ReloadRefused::Store)?;
         let config = self.without_registry();
@@ -453,16 +510,22 @@ impl Reloader {
             tracing::warn!("A feed of the registry is not taken in here: {problem}");
         }
         let mut feeds = joined.registered();
-        self.join_found(&mut feeds).await?;
-        self.put_in_force(feeds, registered.names, by)
+        let sites = running.sites().clone();
+        self.join_found(&sites, &mut feeds).await?;
+        self.put_in_force(feeds, registered.names, sites, by)
             .await
             .map(drop)
     }
 
     /// Joins the feeds that were found on sites.
-    async fn join_found(&self, feeds: &mut Vec<FeedSettings>) -> Result<(), ReloadRefused> {
-        let Config { site, server, .. } = &self.parts.started_with;
-        let joined = catalog::join_found(&*self.parts.store, site, &server.public_url, feeds);
+    async fn join_found(
+        &self,
+        sites: &Sites,
+        feeds: &mut Vec<FeedSettings>,
+    ) -> Result<(), ReloadRefused> {
+        let public_url = &self.parts.started_with.server.public_url;
+        let settings = sites.settings();
+        let joined = catalog::join_found(&*self.parts.store, &settings, public_url, feeds);
         joined.await.map_err(ReloadRefused::Store)
     }
 
@@ -491,8 +554,9 @@ impl Reloader {
         {
             return Err(registry::not_there(name, catalog.feed(name).is_some()));
         }
+        let in_force = self.in_force();
         let beside = BesidePlain {
-            started_with: &self.parts.started_with,
+            in_force: &in_force,
             webhooks: &self.parts.live.webhooks(),
         };
         let plain = plain_change::plan(store, beside, &catalog, &wanted).await;
@@ -506,7 +570,10 @@ impl Reloader {
         registry::make(store, &mut planned).await?;
         let (feeds, names) = (planned.take_feeds(), planned.names.clone());
         let put = match feeds {
-            NextFeeds::All(feeds) => self.put_in_force(feeds, names, self.putting()).await,
+            NextFeeds::All(feeds) => {
+                let sites = catalog.sites().clone();
+                self.put_in_force(feeds, names, sites, self.putting()).await
+            }
             NextFeeds::Plain(feeds) => self.put_plain_in_force(feeds, names).await,
         };
         put.map_err(|refused| {
@@ -527,11 +594,12 @@ impl Reloader {
             .feeds()
             .map(|feed| (*feed.settings).clone())
             .collect();
-        self.join_found(&mut feeds).await?;
+        let sites = running.sites().clone();
+        self.join_found(&sites, &mut feeds).await?;
         let names = (**running.registry()).clone();
-        let asked = move_questions(&*parts.store, &parts.started_with, &feeds, &names).await;
+        let asked = move_questions(&*parts.store, &self.in_force(), &feeds, &names).await;
         move_questions::tell(&asked.map_err(ReloadRefused::Store)?);
-        self.put_in_force(feeds, names, self.putting())
+        self.put_in_force(feeds, names, sites, self.putting())
             .await
             .map(drop)
     }
@@ -541,6 +609,7 @@ impl Reloader {
         &self,
         feeds: Vec<FeedSettings>,
         names: RegistryNames,
+        sites: Arc<Sites>,
         by: PuttingBy,
     ) -> Result<CatalogChanges, ReloadRefused> {
         let parts = &self.parts;
@@ -553,7 +622,7 @@ impl Reloader {
             PuttingBy::Following => catalog::follow(&*parts.store, feeds).await,
         }
         .map_err(ReloadRefused::of_store)?;
-        let snapshot = snapshot.with_registry(names);
+        let snapshot = snapshot.with_registry(names).with_sites(sites);
         let snapshot = match by {
             PuttingBy::Registering => snapshot,
             PuttingBy::Following => {
@@ -658,8 +727,7 @@ impl Reloader {
     }
 }
 
-/// The feeds of a configuration whose sites differ from those that run. Sites change at the next
-/// start, so the feeds at their addresses stay as they run until then.
+/// The feeds of a configuration whose sites wait for the next start: the feeds at their addresses stay as they run until then.
 fn beside_running_sites(
     new: Vec<FeedSettings>,
     running: impl Iterator<Item = FeedSettings>,

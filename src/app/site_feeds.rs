@@ -3,7 +3,7 @@
 
 use super::{probe::ask, reload::Reloader};
 use crate::{
-    catalog::SiteSettings,
+    catalog::{Catalog, SiteFeeds, SiteSettings, Sites},
     clock::Clock,
     feed::{
         record::FeedNo,
@@ -16,6 +16,7 @@ use crate::{
     store::{FoundFeeds, Store},
 };
 use everfeed_adapters::{Hints, named_feeds, platforms::Platforms, slice};
+use futures_util::future::join_all;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
@@ -53,10 +54,11 @@ struct FrontPage {
     is_of_platform: bool,
 }
 
-/// A site whose feeds are looked for.
-pub(super) struct SiteWatch {
-    pub(super) site: SiteSettings,
+/// Looks for feeds on the sites in force.
+#[derive(Clone)]
+pub(super) struct SiteWatches {
     pub(super) public_url: Url,
+    pub(super) catalog: Catalog,
     pub(super) store: Arc<dyn Store>,
     pub(super) upstream: Upstream,
     pub(super) clock: Arc<dyn Clock>,
@@ -75,6 +77,12 @@ impl SiteFaults {
         lock(&self.0).clone()
     }
 
+    /// Forgets those of origins at which nobody looks any more.
+    fn keep_of(&self, sites: &[SiteSettings]) {
+        let origins: BTreeSet<String> = sites.iter().map(|site| public_url(&site.origin)).collect();
+        lock(&self.0).retain(|origin, _| origins.contains(origin));
+    }
+
     /// Notes how a look at an origin ended.
     fn note(&self, origin: &Url, failure: Option<&Failure>, now: Stamp) {
         let mut faults = lock(&self.0);
@@ -87,14 +95,43 @@ impl SiteFaults {
     }
 }
 
-impl SiteWatch {
+/// A site whose feeds are looked for.
+struct SiteWatch {
+    site: SiteSettings,
+    parts: SiteWatches,
+}
+
+impl SiteWatches {
     /// Looks for feeds until `stop`.
     pub(super) async fn run(self, stop: CancellationToken) {
+        let work = |sites: Arc<Sites>, stop: CancellationToken| {
+            let all = sites.iter().map(|site| site.settings.clone());
+            let finding: Vec<_> = all
+                .filter(|site| matches!(site.feeds, SiteFeeds::Found(_)))
+                .collect();
+            self.faults.keep_of(&finding);
+            let watches = finding.into_iter().map(|site| {
+                let parts = self.clone();
+                SiteWatch { site, parts }.run(stop.clone())
+            });
+            let all = join_all(watches);
+            async move {
+                all.await;
+            }
+        };
+        self.catalog.run_for_sites(stop, work).await;
+    }
+}
+
+impl SiteWatch {
+    /// Looks for feeds until `stop`.
+    async fn run(self, stop: CancellationToken) {
         let mut again = AGAIN_AFTER;
         loop {
             let looked = self.look().await;
-            let now = Stamp::from_micros(self.clock.now_us());
-            self.faults
+            let now = Stamp::from_micros(self.parts.clock.now_us());
+            self.parts
+                .faults
                 .note(&self.site.origin, looked.as_ref().err(), now);
             let wait = match looked {
                 Ok(()) => {
@@ -127,8 +164,8 @@ impl SiteWatch {
     /// Looks once, and takes in the feeds that are new. One that is not shown any more stays: its
     /// memory is ours to keep.
     async fn look(&self) -> Result<(), Failure> {
-        let root = self.site.public_root(&self.public_url);
-        let known = self.store.found_feeds(root.as_str()).await;
+        let root = self.site.public_root(&self.parts.public_url);
+        let known = self.parts.store.found_feeds(root.as_str()).await;
         let known = known.map_err(Failure::ours)?;
         let front = self.front_page().await?;
         let held: BTreeSet<&String> = known.paths.iter().collect();
@@ -167,9 +204,9 @@ impl SiteWatch {
         let all = FoundFeeds {
             paths: known.paths.iter().cloned().chain(new).collect(),
         };
-        let kept = self.store.keep_found_feeds(root.as_str(), all).await;
+        let kept = self.parts.store.keep_found_feeds(root.as_str(), all).await;
         kept.map_err(Failure::ours)?;
-        if let Err(refused) = self.reloader.take_in_found().await {
+        if let Err(refused) = self.parts.reloader.take_in_found().await {
             warn!(
                 "The feeds that were found at {} could not be taken in: {refused}",
                 self.site.origin
@@ -190,8 +227,8 @@ impl SiteWatch {
 
     /// The feeds of which the front page tells.
     async fn front_page(&self) -> Result<FrontPage, Failure> {
-        let page = ask(&self.upstream, &self.spec("/")?, &*self.clock).await?;
-        let root = self.site.public_root(&self.public_url);
+        let page = ask(&self.parts.upstream, &self.spec("/")?, &*self.parts.clock).await?;
+        let root = self.site.public_root(&self.parts.public_url);
         let hints = Hints {
             content_type: page.content_type.as_deref(),
             base_url: Some(root.as_str()),
@@ -201,11 +238,11 @@ impl SiteWatch {
         let headers =
             headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
         let headers: Vec<(&str, &str)> = headers.collect();
-        let platform = self.platforms.of_page(&page.body, &hints, &headers);
+        let platform = self.parts.platforms.of_page(&page.body, &hints, &headers);
         let mut paths = Vec::new();
         for feed in named_feeds(&page.body, &hints) {
             let url = Url::parse(&feed.link.href).ok();
-            if let Some(path) = url.and_then(|url| self.site.path_of(&url, &self.public_url))
+            if let Some(path) = url.and_then(|url| self.site.path_of(&url, &self.parts.public_url))
                 && !paths.contains(&path)
             {
                 paths.push(path);
@@ -221,7 +258,7 @@ impl SiteWatch {
 
     /// True for a path at which there is a feed; a server that does not answer at all is an error.
     async fn is_feed(&self, path: &str) -> Result<bool, Failure> {
-        match ask(&self.upstream, &self.spec(path)?, &*self.clock).await {
+        match ask(&self.parts.upstream, &self.spec(path)?, &*self.parts.clock).await {
             Ok(document) => {
                 let hints = Hints {
                     content_type: document.content_type.as_deref(),
@@ -237,7 +274,7 @@ impl SiteWatch {
     /// A page of the site as it is asked for: whatever it is, and under the name that readers know.
     fn spec(&self, path: &str) -> Result<FeedSpec, Failure> {
         let url = self.site.origin.join(path).map_err(Failure::ours)?;
-        let known_as = self.site.public_root(&self.public_url);
+        let known_as = self.site.public_root(&self.parts.public_url);
         let mut feed = FeedSpec::new(FeedNo(0), "site", url);
         feed.format = DocumentFormat::Resource;
         feed.legacy = Some(LegacyAddress::at(known_as).into());

@@ -29,6 +29,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, sleep},
 };
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 mod sources;
 
@@ -53,8 +54,8 @@ pub(super) struct FaultWatch {
     pub(super) search_engines: SearchEngines,
     pub(super) lists: OpmlLists,
     pub(super) origin_sitemaps: OriginSitemaps,
-    /// The roots of the sites that have a sitemap.
-    pub(super) sitemap_roots: Vec<String>,
+    /// `server.public_url`, below which sites without a host are.
+    pub(super) public_url: Url,
     /// The certificate that everfeed gets itself.
     pub(super) certificate: Option<CertificateWatch>,
     /// The file of a certificate.

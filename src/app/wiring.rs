@@ -15,7 +15,7 @@ use super::{
     push_inlet::WorkInlet,
     relay::Relay,
     reload::Reloader,
-    site_feeds::{SiteFaults, SiteWatch},
+    site_feeds::{SiteFaults, SiteWatches},
     upstream_ways::{UpstreamParts, UpstreamWay, UpstreamWays},
 };
 use crate::{
@@ -25,12 +25,13 @@ use crate::{
     },
     alerts::AlertParts,
     auth::{Authenticator, Principal},
-    catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
+    catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, Sites},
     clock::Clock,
     config::Config,
     edge::{
         body::{MountService, Response, ServeBody, Streamed},
         client_address::{OverTls, PeerAddress, client_address, is_trusted, may_be_many},
+        listen::KeepsHeaderCase,
     },
     events::Happenings,
     feed::stamp::Stamp,
@@ -45,7 +46,7 @@ use crate::{
     readers::Readers,
     readership::Readership,
     render::Site,
-    search_engines::{AnnouncedSite, SearchEngineParts, SearchEngines},
+    search_engines::{SearchEngineParts, SearchEngines},
     serve::{
         self,
         answers::first_seen::FirstSeen,
@@ -128,7 +129,8 @@ impl Wiring {
     ) -> anyhow::Result<Self> {
         let identity = config.upstream.read_identity(&config.server.public_url);
         let identity = identity.map_err(anyhow::Error::from)?.map(Arc::new);
-        let catalog = Catalog::new(CatalogSnapshot::default());
+        let sites = Arc::new(Sites::new(&config.site));
+        let catalog = Catalog::new(CatalogSnapshot::default().with_sites(sites));
         let (notify, metrics) = (Arc::default(), Metrics::default());
         let accounts = accounts::stored(&*store).await?;
         let auth = Arc::new(Authenticator::new(accounts, clock.clone(), metrics.clone()));
@@ -202,25 +204,28 @@ impl Wiring {
             .with_xmpp(service)
     }
 
-    /// The sites whose feeds are looked for.
+    /// Whoever looks for feeds on sites.
     pub(super) fn site_watches(
         &self,
         upstream: &Upstream,
         reloader: &Arc<Reloader>,
-    ) -> Vec<SiteWatch> {
-        let finds_feeds = |site: &&SiteSettings| matches!(site.feeds, SiteFeeds::Found(_));
-        let sites = self.config.site.iter().filter(finds_feeds);
-        let watch = |site: &SiteSettings| SiteWatch {
-            site: site.clone(),
+    ) -> SiteWatches {
+        SiteWatches {
             public_url: self.config.server.public_url.clone(),
+            catalog: self.gate.catalog.clone(),
             store: self.store.clone(),
             upstream: upstream.clone(),
             clock: self.clock.clone(),
             reloader: reloader.clone(),
             platforms: self.config.platforms.profiles(),
             faults: self.site_faults.clone(),
-        };
-        sites.map(watch).collect()
+        }
+    }
+
+    /// Keeps the case of header names while there is a site.
+    pub(super) fn keeps_header_case(&self) -> KeepsHeaderCase {
+        let catalog = self.gate.catalog.clone();
+        Arc::new(move || !catalog.snapshot().sites().is_empty())
     }
 
     /// The lists of feeds that are read at intervals.
@@ -370,7 +375,7 @@ impl Wiring {
     ) -> ProcessAddresses {
         let context = context.clone();
         let Listeners { consumers, closed } = listening.bound();
-        let sites = self.config.site.iter();
+        let catalog = self.gate.catalog.clone();
         ProcessAddresses {
             closed,
             consumers,
@@ -378,7 +383,7 @@ impl Wiring {
                 .chain(&self.config.server.former_public_urls)
                 .cloned()
                 .collect(),
-            site_hosts: sites.filter_map(|site| site.host.clone()).collect(),
+            site_hosts: Arc::new(move || catalog.snapshot().sites().hosts()),
             answers: Arc::new(move |request| answers_itself(&context, request)),
         }
     }
@@ -432,16 +437,9 @@ impl Wiring {
 
     /// Whoever tells search engines of the posts of sites.
     pub(super) fn search_engines(&self) -> anyhow::Result<SearchEngines> {
-        let public_url = &self.config.server.public_url;
-        let sites = self.config.site.iter().enumerate();
-        let told = |(no, site): (usize, &SiteSettings)| AnnouncedSite {
-            no,
-            root: site.public_root(public_url),
-            is_on: site.indexnow,
-        };
         Ok(SearchEngines::new(SearchEngineParts {
             config: self.config.search_engines.clone(),
-            sites: sites.map(told).collect(),
+            public_url: self.config.server.public_url.clone(),
             store: self.store.clone(),
             notify: self.notify.clone(),
             catalog: self.gate.catalog.clone(),
@@ -449,15 +447,6 @@ impl Wiring {
             client: BoxCloneSyncService::new(layers::callback(&ClientConfig::for_callbacks())?),
             user_agent: self.user_agent()?,
         }))
-    }
-
-    /// The roots of the sites that have a sitemap of everfeed, unless their old servers have one.
-    pub(super) fn sitemap_roots(&self) -> Vec<String> {
-        let public_url = &self.config.server.public_url;
-        let sites = self.config.site.iter().filter(|site| site.sitemap);
-        sites
-            .map(|site| site.public_root(public_url).to_string())
-            .collect()
     }
 
     /// Whoever subscribes at the hubs that feeds name, if anybody does.
@@ -530,7 +519,6 @@ impl Wiring {
             clock: self.clock.clone(),
             gate: self.gate.clone(),
             own_calls: self.mark.clone(),
-            sites: Arc::new(Sites::new(&self.config.site)),
             takes_cloud: self.config.hub.rsscloud,
             waiters: Waiters::new(&config),
             config,
@@ -559,7 +547,7 @@ impl Wiring {
         });
         let working = workplace.clone();
         let subscribers: PushCounts = Arc::new(move || Some(working.work()?.push_subscribers()));
-        let origin = self.way_to_origins(&context.sites, stop)?;
+        let origin = self.way_to_origins(stop)?;
         let directory = self.identity.clone().map(|identity| {
             key_directory(identity, &self.config.server.public_url, self.clock.clone())
         });
@@ -567,7 +555,7 @@ impl Wiring {
             context,
             hub,
             pushes,
-            origin.map(|origin| WayToOrigins {
+            Some(WayToOrigins {
                 origin,
                 looks,
                 sitemaps: self.origin_sitemaps.clone(),
@@ -577,17 +565,10 @@ impl Wiring {
         Ok(directory.into_iter().chain(ours).collect())
     }
 
-    /// The way to the origins of the sites before which we stand; `None` without any.
-    fn way_to_origins(
-        &self,
-        sites: &Arc<Sites>,
-        stop: CancellationToken,
-    ) -> anyhow::Result<Option<MountService>> {
-        if sites.is_empty() {
-            return Ok(None);
-        }
+    /// The way to the origins of the sites before which we stand.
+    fn way_to_origins(&self, stop: CancellationToken) -> anyhow::Result<MountService> {
         let server = &self.config.server;
-        let proxy = Proxy::new(sites.clone(), &self.metrics, stop)?;
+        let proxy = Proxy::new(&self.metrics, stop)?;
         let is_https = server.public_url.scheme() == "https";
         let trusted = server.trusted_proxies.clone();
         let service = ServiceBuilder::new()
@@ -614,7 +595,7 @@ impl Wiring {
                 answer
             })
             .service(proxy);
-        Ok(Some(BoxCloneSyncService::new(service)))
+        Ok(BoxCloneSyncService::new(service))
     }
 
     /// The desk for users and tokens.

@@ -89,7 +89,7 @@ impl WorkContext {
             search_engines: search_engines.clone(),
             lists: lists.clone(),
             origin_sitemaps: wiring.origin_sitemaps.clone(),
-            sitemap_roots: wiring.sitemap_roots(),
+            public_url: wiring.config.server.public_url.clone(),
             certificate: self.certificate.as_ref().map(|parts| parts.watch.clone()),
             certificate_file: tls.files().map(|(certificate, _)| certificate.to_owned()),
             store_folder: wiring.config.store.folder(),
@@ -98,9 +98,8 @@ impl WorkContext {
         };
         let tasks = WorkTasks::default();
         tasks.run(|stop| watch.run(stop));
-        for watch in wiring.site_watches(&upstream_ways.polls.upstream, &self.reloader) {
-            tasks.run(|stop| watch.run(stop));
-        }
+        let sites = wiring.site_watches(&upstream_ways.polls.upstream, &self.reloader);
+        tasks.run(|stop| sites.run(stop));
         tasks.run(|stop| groups.run(stop));
         if let Some(keeper) = keeper {
             tasks.run(|stop| keeper.run(stop));

@@ -41,6 +41,22 @@ impl ProxiedSite {
     }
 }
 
+/// The site that a request is for, among those that were in force when this was decided.
+#[derive(Clone, Debug)]
+pub struct SiteOfRequest {
+    /// The sites.
+    pub sites: Arc<Sites>,
+    /// The number of the one that is meant.
+    pub no: usize,
+}
+
+impl SiteOfRequest {
+    /// The site; `None` for a number that none has.
+    pub fn site(&self) -> Option<&Arc<ProxiedSite>> {
+        self.sites.all.get(self.no)
+    }
+}
+
 /// All sites, by host.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
@@ -81,6 +97,16 @@ impl Sites {
     /// True without any site.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// The settings of all sites, in the order of their numbers.
+    pub fn settings(&self) -> Vec<SiteSettings> {
+        self.all.iter().map(|site| site.settings.clone()).collect()
+    }
+
+    /// The hosts that have a site of their own, in lower case and without ports.
+    pub fn hosts(&self) -> Vec<String> {
+        self.by_host.keys().cloned().collect()
     }
 
     /// All sites, in the order of their numbers.

@@ -1,7 +1,7 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::{
-    BesideWorker, FeedSettings, NamedFeeds, PrivateAddresses, RegistryNames,
+    BesideWorker, FeedSettings, NamedFeeds, PrivateAddresses, ProxiedSite, RegistryNames, Sites,
     settings::shown_by,
     spelling::{PathRelation, PathSpelling},
 };
@@ -11,6 +11,7 @@ use crate::{
     mistakes::{Mistake, is_made},
     secret::public_url,
 };
+use http::request::Parts;
 use imbl::{OrdMap, OrdSet, ordmap::DiffItem};
 use std::{
     collections::HashMap,
@@ -89,6 +90,7 @@ pub struct CatalogSnapshot {
     private: Arc<PrivateAddresses>,
     registry: Arc<RegistryNames>,
     beside_worker: Arc<BesideWorker>,
+    sites: Arc<Sites>,
 }
 
 impl CatalogSnapshot {
@@ -229,6 +231,22 @@ impl CatalogSnapshot {
     pub fn with_registry(self, registry: impl Into<Arc<RegistryNames>>) -> Self {
         let registry = registry.into();
         Self { registry, ..self }
+    }
+
+    /// The same snapshot beside these sites, by whose numbers its feeds have their addresses.
+    #[must_use]
+    pub fn with_sites(self, sites: Arc<Sites>) -> Self {
+        Self { sites, ..self }
+    }
+
+    /// The sites before which we stand.
+    pub fn sites(&self) -> &Arc<Sites> {
+        &self.sites
+    }
+
+    /// The site that a request is for.
+    pub fn site_of(&self, request: &Parts) -> Option<&Arc<ProxiedSite>> {
+        self.sites.of(request)
     }
 
     /// The same snapshot in a process that follows, with its differences from that of the process

@@ -279,15 +279,27 @@ pub(super) fn of_sites(
             );
             reading.refuse(&format!("{path}.host"), "missing", wanted);
         }
-        if own.are_origin(&site.origin) {
-            let wanted = "everfeed itself listens there. Give the address of the old server";
-            reading.refuse(
-                &format!("{path}.origin"),
-                quoted(site.origin.as_str()),
-                wanted,
-            );
+        if let Some(problem) = own_origin(site, own) {
+            reading.take_over(problem.within(path));
         }
     }
+}
+
+/// The origin of a site at which we answer ourselves. The key is that of its own table.
+fn own_origin(site: &SiteSettings, own: &OwnAddresses) -> Option<RefusedSetting> {
+    let wanted = "everfeed itself listens there. Give the address of the old server";
+    let found = quoted(site.origin.as_str());
+    let is_own = own.are_origin(&site.origin);
+    is_own.then(|| RefusedSetting::new("origin", found, wanted))
+}
+
+/// The origins of sites at which we answer ourselves.
+pub(super) fn own_origins(sites: &[SiteSettings], own: &OwnAddresses) -> Vec<RefusedSetting> {
+    let found = sites.iter().enumerate().filter_map(|(no, site)| {
+        let problem = own_origin(site, own)?;
+        Some(problem.within(&format!("site[{no}]")))
+    });
+    found.collect()
 }
 
 /// The feeds that sites list and that did not come to be: their names are those of other feeds.

@@ -49,8 +49,11 @@ const IDLE_LEAST: Duration = Duration::from_secs(1);
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Asks if the case of header names is to be kept on a connection that comes now.
+pub type KeepsHeaderCase = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// Limits of a listener.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ListenerLimits {
     /// Connections at once. For one more the oldest one that asks for nothing is ended; where there
     /// is none, it waits.
@@ -61,8 +64,8 @@ pub struct ListenerLimits {
     pub connection_bytes_max: usize,
     /// The memory of all answers: while it is short, connections that do not read are ended.
     pub budget: Arc<ByteBudget>,
-    /// True to keep the case of header names, for a site behind us.
-    pub keeps_header_case: bool,
+    /// Keeps the case of header names, for a site behind us.
+    pub keeps_header_case: KeepsHeaderCase,
 }
 
 impl ListenerLimits {
@@ -73,7 +76,7 @@ impl ListenerLimits {
             idle_least: IDLE_LEAST,
             connection_bytes_max: answers_bytes_max / CONNECTION_SHARE,
             budget,
-            keeps_header_case: false,
+            keeps_header_case: Arc::new(|| false),
         }
     }
 }
@@ -234,7 +237,7 @@ impl Reception {
                     let connection = Connection {
                         unread,
                         bytes_max: self.limits.connection_bytes_max,
-                        keeps_header_case: self.limits.keeps_header_case,
+                        keeps_header_case: (self.limits.keeps_header_case)(),
                         place: Box::new(place),
                     };
                     let (handshake, service) = (listener.handshake.clone(), service.clone());

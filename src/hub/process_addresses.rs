@@ -14,6 +14,9 @@ use url::{Position, Url};
 /// True for a request of which a listener of consumers answers everything itself.
 pub type AnswersItself = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
 
+/// The hosts of sites, without ports.
+pub type HostsOfSites = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+
 /// The listeners of this process, the names by which they are known, and what is answered there.
 #[derive(Clone)]
 pub struct ProcessAddresses {
@@ -24,8 +27,8 @@ pub struct ProcessAddresses {
     pub consumers: Vec<SocketAddr>,
     /// The URLs by which consumers reach us, the present one first; empty for nobody.
     pub roots: Vec<Url>,
-    /// Hosts of sites.
-    pub site_hosts: Vec<String>,
+    /// The hosts of the sites in force.
+    pub site_hosts: HostsOfSites,
     /// Which requests of consumers are answered here.
     pub answers: AnswersItself,
 }
@@ -37,7 +40,7 @@ impl Default for ProcessAddresses {
             closed: Vec::new(),
             consumers: Vec::new(),
             roots: Vec::new(),
-            site_hosts: Vec::new(),
+            site_hosts: Arc::new(Vec::new),
             answers: Arc::new(|_| false),
         }
     }
@@ -125,9 +128,9 @@ impl ProcessAddresses {
     }
 
     fn is_own_name(&self, url: &Url) -> bool {
-        let roots = self.roots.iter().filter_map(Url::host_str);
-        let mut names = roots.chain(self.site_hosts.iter().map(String::as_str));
-        names.any(|name| is_called(url, name))
+        let mut roots = self.roots.iter().filter_map(Url::host_str);
+        roots.any(|name| is_called(url, name))
+            || (self.site_hosts)().iter().any(|name| is_called(url, name))
     }
 }
 
@@ -143,7 +146,7 @@ mod tests {
             roots: [public_url, "https://old.example/once/"]
                 .map(|root| Url::parse(root).unwrap())
                 .into(),
-            site_hosts: vec!["blog.example".to_owned()],
+            site_hosts: Arc::new(|| vec!["blog.example".to_owned()]),
             answers: Arc::new(|request| {
                 request.uri.path().starts_with("/feeds") || request.headers[HOST] == "nobody"
             }),

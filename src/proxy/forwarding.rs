@@ -4,13 +4,14 @@ use super::{
     fault::ProxyFault,
     headers::{self, ProxyPeer},
     idle_body::{BodyProgress, IdleBody},
-    origin::{OriginAnswer, SiteOrigin, innermost},
+    origin::{OriginAnswer, innermost},
     permit_body::PermitBody,
+    site_origins::SiteOrigins,
     tunnel,
     watched::BusyConnection,
 };
 use crate::{
-    catalog::{ProxiedSite, Sites},
+    catalog::{ProxiedSite, SiteOfRequest},
     edge::body::{ServeBody, whole},
     telemetry::Metrics,
 };
@@ -31,30 +32,21 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-/// The reverse proxy, as a service. A request may carry [`ProxyPeer`]; it is not sent on for a host
-/// that has no site.
+/// The reverse proxy, as a service. A request carries [`SiteOfRequest`] and may carry [`ProxyPeer`]; without a
+/// site it is not sent on.
 #[derive(Clone)]
 pub struct Proxy(Arc<ProxyParts>);
 
 struct ProxyParts {
-    sites: Arc<Sites>,
-    /// By the number of their site.
-    origins: Vec<SiteOrigin>,
+    origins: SiteOrigins,
     stop: CancellationToken,
 }
 
 impl Proxy {
-    /// A proxy before sites. `stop` ends what was upgraded.
-    pub fn new(sites: Arc<Sites>, metrics: &Metrics, stop: CancellationToken) -> io::Result<Self> {
-        let origins = sites
-            .iter()
-            .map(|site| SiteOrigin::new(&site.settings, metrics))
-            .collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(ProxyParts {
-            sites,
-            origins,
-            stop,
-        })))
+    /// A proxy before whatever sites its requests are for. `stop` ends what was upgraded.
+    pub fn new(metrics: &Metrics, stop: CancellationToken) -> io::Result<Self> {
+        let origins = SiteOrigins::new(metrics)?;
+        Ok(Self(Arc::new(ProxyParts { origins, stop })))
     }
 
     async fn forward(
@@ -64,7 +56,12 @@ impl Proxy {
         let asks_upgrade = headers::upgrade(request.headers(), request.version()).is_some();
         let reader_side = asks_upgrade.then(|| hyper::upgrade::on(&mut request));
         let (mut parts, body) = request.into_parts();
-        let Some(site) = self.0.sites.of(&parts).cloned() else {
+        let site = parts.extensions.remove::<SiteOfRequest>();
+        let site = site.and_then(|asked| {
+            let origin = self.0.origins.of(&asked)?;
+            Some((asked.site()?.clone(), origin))
+        });
+        let Some((site, origin)) = site else {
             return Err(ProxyFault::NotPassedOn(
                 "there is no site of this host here",
             ));
@@ -78,7 +75,6 @@ impl Proxy {
             return Err(ProxyFault::Loop);
         }
         headers::take_a_step(&mut parts)?;
-        let origin = &self.0.origins[site.no];
         let peer = parts
             .extensions
             .get::<ProxyPeer>()

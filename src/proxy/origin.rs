@@ -14,7 +14,6 @@ use crate::{
     edge::body::{self, ServeBody},
     telemetry::Metrics,
     threads::PerThread,
-    tls_client,
 };
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header::EXPECT};
@@ -25,6 +24,7 @@ use hyper_util::{
     client::legacy::{Client, Error, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
+use rustls::ClientConfig;
 use std::{io, time::Duration};
 
 /// Time for which a connection without a request is kept: shorter than most servers keep theirs, so
@@ -70,7 +70,8 @@ pub(super) struct SiteOrigin {
 }
 
 impl SiteOrigin {
-    pub(super) fn new(site: &SiteSettings, metrics: &Metrics) -> io::Result<Self> {
+    /// The way to the origin of a site, by the TLS settings of all of them.
+    pub(super) fn new(site: &SiteSettings, tls: &ClientConfig, metrics: &Metrics) -> Self {
         let connect_max = Duration::from_secs(site.connect_secs);
         let name = site
             .host
@@ -82,7 +83,7 @@ impl SiteOrigin {
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(connect_max));
         let inner = HttpsConnectorBuilder::new()
-            .with_tls_config(tls_client::of_system()?)
+            .with_tls_config(tls.clone())
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
@@ -105,7 +106,7 @@ impl SiteOrigin {
             .http1_allow_obsolete_multiline_headers_in_responses(true)
             // Old servers send lines that are no headers; what they mean stands in the others.
             .http1_ignore_invalid_headers_in_responses(true);
-        Ok(Self {
+        Self {
             clients: PerThread::new(|| builder.build(connector.clone())),
             shared: builder.build(connector.clone()),
             fresh: builder.pool_max_idle_per_host(0).build(connector),
@@ -114,7 +115,7 @@ impl SiteOrigin {
             connect_max,
             head_max: Duration::from_secs(site.head_secs),
             idle_max: Duration::from_secs(site.idle_secs),
-        })
+        }
     }
 
     /// A place for a request at the origin, held as long as it lasts.
@@ -306,7 +307,8 @@ mod tests {
     #[tokio::test]
     async fn few_requests_share_connections_and_many_keep_to_their_threads() {
         let settings = SiteSettings::new(url::Url::parse("http://127.0.0.1:9/").unwrap());
-        let origin = SiteOrigin::new(&settings, &Metrics::default()).unwrap();
+        let tls = crate::tls_client::of_system().unwrap();
+        let origin = SiteOrigin::new(&settings, &tls, &Metrics::default());
         let is_shared = || std::ptr::eq(origin.client(), &raw const origin.shared);
         let mut places: Vec<_> = (0..FEW_REQUESTS)
             .map(|_| origin.place(ProxyPeer::default()).unwrap())

@@ -17,18 +17,18 @@ impl SearchEngines {
     pub fn findings(&self, now: Stamp) -> Vec<Finding> {
         let engine = self.0.parts.config.indexnow_url.host_str();
         let engine = engine.unwrap_or_default();
-        let faults = self.told().filter_map(|(site, state)| {
+        let faults = self.told().into_iter().filter_map(|(site, state)| {
             let fault = state?.fault?;
-            finding(site, &fault, engine, now)
+            finding(&site, &fault, engine, now)
         });
         faults.collect()
     }
 
     /// The causes of which nothing is known yet: the states of their sites were not read.
     pub fn untried(&self) -> impl Iterator<Item = Cause> {
-        self.told()
-            .filter(|(_, state)| state.is_none())
-            .map(|(site, _)| cause(site))
+        let told = self.told().into_iter();
+        told.filter(|(_, state)| state.is_none())
+            .map(|(site, _)| cause(&site))
     }
 }
 

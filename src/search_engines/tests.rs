@@ -4,7 +4,9 @@
 use super::{worker::LOOK_EVERY, *};
 use crate::{
     auth::AccessSettings,
-    catalog::{CatalogSnapshot, FeedSettings, LegacyAddress, RegisteredFeed, ShowRule},
+    catalog::{
+        CatalogSnapshot, FeedSettings, LegacyAddress, RegisteredFeed, ShowRule, SiteSettings,
+    },
     clock::Paused,
     events::Severity,
     feed::{
@@ -24,7 +26,10 @@ use http::StatusCode;
 use serde_json::Value;
 use std::{
     collections::HashSet,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::{task::JoinHandle, time::sleep};
@@ -220,11 +225,7 @@ fn engines(
     });
     SearchEngines::new(SearchEngineParts {
         config: Config::default(),
-        sites: vec![AnnouncedSite {
-            no: 0,
-            root: Url::parse(ROOT).unwrap(),
-            is_on: true,
-        }],
+        public_url: Url::parse(ROOT).unwrap(),
         store: store.clone(),
         notify: notify.clone(),
         catalog: catalog.clone(),
@@ -242,8 +243,18 @@ fn settings() -> FeedSettings {
     }
 }
 
+/// The site of the feed, of which engines are told or not.
+fn sites(indexnow: bool) -> Arc<Sites> {
+    let site = SiteSettings {
+        indexnow,
+        ..SiteSettings::new(Url::parse("http://127.0.0.1:1/").unwrap())
+    };
+    Arc::new(Sites::new(&[site]))
+}
+
 fn catalog(no: FeedNo, settings: FeedSettings) -> CatalogSnapshot {
-    CatalogSnapshot::new([RegisteredFeed::new(no, settings)], [])
+    static ON: LazyLock<Arc<Sites>> = LazyLock::new(|| sites(true));
+    CatalogSnapshot::new([RegisteredFeed::new(no, settings)], []).with_sites(ON.clone())
 }
 
 fn put(kind: PutKind, no: u32, text: &str, root: &str) -> Change {
@@ -508,31 +519,23 @@ async fn a_batch_of_more_than_ten_thousand_urls_is_sent_in_two_r_1() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_site_that_is_off_loses_its_key() {
-    let mut rig = Rig::new(TAKEN).await;
-    rig.stop.cancel();
-    rig.running.take().unwrap().await.unwrap();
-    let Ok(shared) = Arc::try_unwrap(
-        std::mem::replace(
-            &mut rig.engines,
-            engines(
-                TAKEN,
-                &rig.store,
-                &rig.notify,
-                &rig.catalog,
-                &rig.clock,
-                &rig.batches,
-                &rig.key_file,
-            ),
-        )
-        .0,
-    ) else {
-        panic!("its tasks have ended");
-    };
-    let mut parts = shared.parts;
-    parts.sites[0].is_on = false;
-    let off = SearchEngines::new(parts);
-    assert_eq!(off.told().count(), 0);
-    off.run(CancellationToken::new()).await;
+async fn a_site_that_a_reload_turns_off_loses_its_key_and_gets_another_when_it_is_on_again() {
+    let rig = Rig::new(TAKEN).await;
+    rig.pass(10).await;
+    let row = rig.store.index_now(ROOT).await.unwrap().unwrap();
+    let with_sites = |sites| catalog(rig.feed, settings()).with_sites(sites);
+    rig.catalog.publish(with_sites(sites(false)));
+    rig.pass(10).await;
+    assert!(rig.engines.told().is_empty());
     assert_eq!(rig.store.index_now(ROOT).await.unwrap(), None);
+    rig.change(vec![add(2)]).await;
+    rig.pass(200).await;
+    assert_eq!(rig.sent(), [[""; 0]; 0]);
+    rig.catalog.publish(with_sites(sites(true)));
+    rig.pass(10).await;
+    let again = rig.store.index_now(ROOT).await.unwrap().unwrap();
+    assert_ne!(row.key, again.key);
+    rig.change(vec![add(3)]).await;
+    rig.pass(200).await;
+    assert_eq!(rig.sent(), [["3"]]);
 }

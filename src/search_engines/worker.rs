@@ -6,7 +6,7 @@ use super::{
     engine::{KeySeen, look_at_key, send},
 };
 use crate::{
-    catalog::CatalogSnapshot,
+    catalog::{CatalogSnapshot, Sites},
     feed::{
         index_now::{EngineAnswer, IndexNow, IndexNowFaultKind, OfferedItem, UrlBatch},
         order::Order,
@@ -26,6 +26,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
+use url::Url;
 
 /// Time between two looks for news. News of a site are sent together that come within it.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -40,11 +41,30 @@ impl SearchEngines {
     /// Sends what is due until `stop`. A batch that is under way then comes to its end, so that it is
     /// not sent again.
     pub async fn run(self, stop: CancellationToken) {
+        let catalog = &self.0.parts.catalog;
+        catalog
+            .run_for_sites(stop, |sites, stop| self.run_for(sites, stop))
+            .await;
+    }
+
+    async fn run_for(&self, sites: Arc<Sites>, stop: CancellationToken) {
+        let announced = self.0.sites(&sites);
+        let is_on = |root: &Url| {
+            announced
+                .iter()
+                .any(|site| site.is_on && site.root == *root)
+        };
+        lock(&self.0.told).retain(|root, _| is_on(root));
         let mut tasks = JoinSet::new();
-        for at in 0..self.0.parts.sites.len() {
+        for site in announced {
             let (shared, stop) = (self.0.clone(), stop.clone());
+            let sites = sites.clone();
             tasks.spawn(async move {
-                let site = SiteTask { shared, at };
+                let site = SiteTask {
+                    shared,
+                    sites,
+                    site,
+                };
                 site.run(stop).await;
             });
         }
@@ -55,7 +75,9 @@ impl SearchEngines {
 /// The task of one site.
 struct SiteTask {
     shared: Arc<Shared>,
-    at: usize,
+    /// The sites among which it has its number.
+    sites: Arc<Sites>,
+    site: AnnouncedSite,
 }
 
 /// The state of a site while its task runs.
@@ -70,10 +92,6 @@ struct SiteState {
 }
 
 impl SiteTask {
-    fn site(&self) -> &AnnouncedSite {
-        &self.shared.parts.sites[self.at]
-    }
-
     fn now(&self) -> Stamp {
         Stamp::from_micros(self.shared.parts.clock.now_us())
     }
@@ -103,11 +121,11 @@ impl SiteTask {
             if let Err(error) = looked {
                 debug!(
                     "Search engines are told later of {}: {error}",
-                    self.site().root
+                    self.site.root
                 );
             }
             if let Some(state) = &state {
-                *lock(&self.shared.told[self.at]) = Some((&state.row).into());
+                lock(&self.shared.told).insert(self.site.root.clone(), (&state.row).into());
             }
         }
     }
@@ -116,9 +134,9 @@ impl SiteTask {
     /// gets a new key and begins anew when it is on again.
     async fn open(&self) -> Result<Option<SiteState>, StoreError> {
         let store = &self.shared.parts.store;
-        let root = self.site().root.as_str();
+        let root = self.site.root.as_str();
         let row = store.index_now(root).await?;
-        if !self.site().is_on {
+        if !self.site.is_on {
             if row.is_some() {
                 store.keep_index_now(root, None).await?;
             }
@@ -145,7 +163,7 @@ impl SiteTask {
 
     async fn write(&self, state: &mut SiteState) -> Result<(), StoreError> {
         if state.is_unwritten {
-            let (store, root) = (&self.shared.parts.store, self.site().root.as_str());
+            let (store, root) = (&self.shared.parts.store, self.site.root.as_str());
             let row = Some(state.row.clone());
             store.keep_index_now(root, row).await?;
             state.is_unwritten = false;
@@ -160,7 +178,11 @@ impl SiteTask {
     /// The feeds of the site, and the T of the newest item of each.
     fn feeds(&self) -> Vec<(FeedNo, Stamp)> {
         let catalog = self.catalog();
-        let feeds = catalog.public_feeds_of_site(self.site().no);
+        if !Arc::ptr_eq(catalog.sites(), &self.sites) {
+            // Its number may be that of another site now, and it ends soon.
+            return Vec::new();
+        }
+        let feeds = catalog.public_feeds_of_site(self.site.no);
         let head = |no| self.shared.parts.notify.head(no).filter(|head| head.ready);
         feeds
             .filter_map(|feed| Some((feed.no, head(feed.no)?.last_t)))
@@ -206,7 +228,7 @@ impl SiteTask {
     async fn gather(&self, row: &IndexNow, now: Stamp) -> Result<UrlBatch, StoreError> {
         let store = &self.shared.parts.store;
         let catalog = self.catalog();
-        let root = &self.site().root;
+        let root = &self.site.root;
         let feeds = self.feeds();
         let mut batch = row.batch(now);
         for page in row.due(now) {
@@ -263,7 +285,7 @@ impl SiteTask {
 
     /// Looks at the key file, the first time, and sends a batch.
     async fn answer(&self, state: &mut SiteState, batch: &UrlBatch) -> EngineAnswer {
-        let (parts, site) = (&self.shared.parts, self.site());
+        let (parts, site) = (&self.shared.parts, &self.site);
         let key = &state.row.key;
         if !state.is_key_seen {
             if let KeySeen::No(why) = look_at_key(parts, site, key).await {
@@ -276,7 +298,7 @@ impl SiteTask {
 
     /// Takes in the answer to a batch, and logs it.
     fn take_in(&self, state: &mut SiteState, batch: &UrlBatch, answer: EngineAnswer) {
-        let root = &self.site().root;
+        let root = &self.site.root;
         let engine = self.shared.parts.config.indexnow_url.host_str();
         let engine = engine.unwrap_or_default();
         let before = state.row.fault.as_ref().map(|fault| fault.kind);

@@ -124,9 +124,14 @@ pub fn own_mounts(
         subscribers,
     }) = origins
     {
-        mounts.extend(readers_page::mount(&context, subscribers));
+        mounts.push(readers_page::mount(&context, subscribers));
         let origin = site_pages(context.clone(), origin);
         mounts.push(Mount::bare(is_ping, pings(Some(origin.clone()))));
+        let has_no_sites = {
+            let context = context.clone();
+            move |_: &Parts| context.catalog().sites().is_empty()
+        };
+        mounts.push(Mount::own(has_no_sites, FeedPages(context.clone())));
         let is_there = {
             let context = context.clone();
             move |request: &Parts| {
@@ -155,11 +160,11 @@ pub fn own_mounts(
             move |request: &Parts| is_own_in_site(&context, request)
         };
         mounts.push(Mount::own(names_nothing, FeedPages(context.clone())));
-        let sites = context.sites.clone();
-        mounts.push(Mount::new(
-            move |request| sites.of(request).is_some(),
-            origin,
-        ));
+        let is_of_site = {
+            let context = context.clone();
+            move |request: &Parts| context.catalog().site_of(request).is_some()
+        };
+        mounts.push(Mount::new(is_of_site, origin));
     } else {
         mounts.push(Mount::own(is_ping, pings(None)));
     }
@@ -169,7 +174,7 @@ pub fn own_mounts(
 
 /// True for a request that is answered here, and not by the origin of a site.
 pub fn answers_itself(context: &ServeContext, request: &Parts) -> bool {
-    if context.sites.of(request).is_none() || could_be_ping(context, request) {
+    if context.catalog().site_of(request).is_none() || could_be_ping(context, request) {
         return true;
     }
     let is_ours = match context.readers.site().endpoint(request.uri.path()) {
@@ -250,8 +255,8 @@ fn is_own_in_site(context: &ServeContext, request: &Parts) -> bool {
         return false;
     }
     let target = request.uri.path_and_query().map_or(path, |it| it.as_str());
-    let catalog = context.gate.catalog.snapshot();
-    let site = context.sites.of(request);
+    let catalog = context.catalog();
+    let site = catalog.site_of(request);
     let is_feed = |target| site.is_some_and(|site| catalog.at_place(site.no, target).is_some());
     !is_feed(target)
 }

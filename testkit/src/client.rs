@@ -54,10 +54,10 @@ pub async fn ask(
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .ok()?;
-    let mut request = Request::builder()
-        .method(method)
-        .uri(target)
-        .header("host", at.to_string());
+    let mut request = Request::builder().method(method).uri(target);
+    if !headers.iter().any(|(name, _)| *name == "host") {
+        request = request.header("host", at.to_string());
+    }
     for (name, value) in headers {
         request = request.header(*name, *value);
     }

@@ -28,5 +28,6 @@ mod readers;
 mod registry;
 mod reload;
 mod search_engines;
+mod sites;
 mod store_file;
 mod storms;

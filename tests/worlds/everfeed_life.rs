@@ -14,7 +14,7 @@ use everfeed::{
     app::groups::GroupKeeper,
     auth::AccessSettings,
     catalog::{
-        self, Catalog, FeedSettings, GroupSettings, ReadGate, RegistrationProgress, ShowRule, Sites,
+        self, Catalog, FeedSettings, GroupSettings, ReadGate, RegistrationProgress, ShowRule,
     },
     clock::Clock,
     edge::body::ServeBody,
@@ -152,7 +152,6 @@ impl Life {
             clock,
             gate,
             own_calls: OwnMark::default(),
-            sites: Arc::new(Sites::default()),
             takes_cloud: false,
             waiters: Waiters::new(&config),
             config,

@@ -269,6 +269,10 @@ fn unasked(url: &Url) -> ReadFailure {
 /// Reads no further than one byte beyond the limit of a list.
 fn limited(file: &Path) -> std::io::Result<Bytes> {
     let mut bytes = Vec::new();
+    // A pipe would be waited for, and the other lists with it.
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
     let file = std::fs::File::open(file)?;
     file.take(OPML_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)?;

@@ -171,7 +171,6 @@ impl RegistryChanges<'_> {
         feeds: Vec<&OutlineFeed>,
     ) -> Result<ListChange, StoreError> {
         let mut names = FreeNames {
-            store: self.store,
             catalog,
             taken: HashSet::new(),
             numbers: HashMap::new(),
@@ -180,18 +179,52 @@ impl RegistryChanges<'_> {
         let mut entries = Vec::with_capacity(feeds.len());
         let mut refused = Vec::new();
         for feed in feeds {
-            let name = names.take(feed).await?;
+            let shown = logged_url(feed.url.as_str());
+            if let Some(removed) = self.removed_as(catalog, feed).await? {
+                let why = format!(
+                    "it was removed as feed `{removed}`, and a list does not bring it back. Register it yourself, or forget it: \
+                     `everfeed forget {removed}`"
+                );
+                refused.push((shown, why));
+                continue;
+            }
+            let name = names.take(feed);
             match reader.of_json(&name, &self.text_of(&name, feed)) {
                 Ok(entry) => entries.push(entry),
-                Err(mistakes) => {
-                    let shown = logged_url(feed.url.as_str());
-                    refused.push((shown, in_words(&mistakes)));
-                }
+                Err(mistakes) => refused.push((shown, in_words(&mistakes))),
             }
         }
         let mut change = self.put(entries).await;
         change.refused.splice(0..0, refused);
         Ok(change)
+    }
+
+    // Decides: Does a list bring back a feed that was removed?
+    /// The name of the removed feed that has the address of a feed. Its items may be for its former readers alone, and a list
+    /// does not know who they are.
+    async fn removed_as(
+        &self,
+        catalog: &CatalogSnapshot,
+        feed: &OutlineFeed,
+    ) -> Result<Option<String>, StoreError> {
+        let namespace = FeedSettings::new("", feed.url.clone()).namespace();
+        let holders = match catalog.may_have_namespace(&namespace) {
+            Some(holders) => holders,
+            None => catalog.all_withdrawn().map(|(_, no)| no).collect(),
+        };
+        for no in holders {
+            if catalog.feed_no(no).is_some() {
+                continue;
+            }
+            match self.store.feed(no).await {
+                Ok(record) if record.ids.namespace == namespace => return Ok(Some(record.name)),
+                Ok(_) => {}
+                // A damaged one is left alone.
+                Err(error) if error.is_of_one_feed() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     /// The text of the entry of a feed.
@@ -318,7 +351,6 @@ fn with_paused(text: &str, is_paused: bool) -> Option<String> {
 
 /// Names that no other feed has.
 struct FreeNames<'a> {
-    store: &'a dyn Store,
     catalog: &'a CatalogSnapshot,
     taken: HashSet<String>,
     /// The last number behind a label in a name that was taken, by label: a list may have thousands of
@@ -327,12 +359,10 @@ struct FreeNames<'a> {
 }
 
 impl FreeNames<'_> {
-    /// Takes a free name for a feed: that of a removed feed only if it is the same feed, which goes on
-    /// then.
-    async fn take(&mut self, feed: &OutlineFeed) -> Result<String, StoreError> {
+    /// Takes a free name for a feed, which no removed feed has, either.
+    fn take(&mut self, feed: &OutlineFeed) -> String {
         let label = label(&feed.url);
         let number = self.numbers.get(&label).copied();
-        let namespace = FeedSettings::new("", feed.url.clone()).namespace();
         let names = names_from(
             &feed.url,
             feed.title.as_deref(),
@@ -341,20 +371,10 @@ impl FreeNames<'_> {
         for name in names {
             let is_taken = self.taken.contains(&name)
                 || self.catalog.feed(&name).is_some()
-                || self.catalog.registry().contains(&name);
+                || self.catalog.registry().contains(&name)
+                || self.catalog.withdrawn(&name).is_some();
             if is_taken {
                 continue;
-            }
-            if let Some(no) = self.catalog.withdrawn(&name) {
-                // A damaged one is left alone.
-                let is_same = match self.store.feed(no).await {
-                    Ok(record) => record.ids.namespace == namespace,
-                    Err(error) if error.is_of_one_feed() => false,
-                    Err(error) => return Err(error),
-                };
-                if !is_same {
-                    continue;
-                }
             }
             let number = name.strip_prefix(&label);
             let number = number.and_then(|rest| rest.strip_prefix('-')?.parse().ok());
@@ -362,7 +382,7 @@ impl FreeNames<'_> {
                 self.numbers.insert(label, number);
             }
             self.taken.insert(name.clone());
-            return Ok(name);
+            return name;
         }
         unreachable!("there are names without end")
     }

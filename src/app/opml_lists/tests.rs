@@ -374,7 +374,7 @@ async fn a_reload_adds_a_list_at_once_and_one_that_goes_leaves_its_feeds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_removed_feed_that_the_list_still_has_comes_back_under_its_name() {
+async fn a_list_does_not_bring_back_a_feed_that_was_removed() {
     let rig = Rig::new(LINES).await;
     rig.lists(LIST, &["http://a.example/", "http://b.example/"]);
     rig.run();
@@ -383,8 +383,27 @@ async fn a_removed_feed_that_the_list_still_has_comes_back_under_its_name() {
     let removed = reloader.change_registry(WantedChange::Remove("a".into()));
     assert!(removed.await.is_ok());
     assert_eq!(rig.names(), ["b"]);
-    rig.after(DAY + HOUR).await;
-    assert_eq!(rig.names(), ["a", "b"]);
+    // It may have been private, and its items would be for everybody.
+    rig.after(3 * DAY).await;
+    assert_eq!(rig.names(), ["b"]);
+    let skipped = &rig.lists.status()[0].skipped;
+    assert!(skipped[0].contains("everfeed forget a"), "{skipped:?}");
+    rig.stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_does_not_bring_back_a_removed_feed_of_another_spelling_or_name() {
+    let mut own = String::from("[[feed]]\nname = \"diary\"\naccess = \"private\"\n");
+    own += "url = \"http://alice:pw@a.example/\"\n";
+    let rig = Rig::new(&format!("{LINES}{own}")).await;
+    let without = rig.wiring.gate.catalog.snapshot();
+    let no = without.feed("diary").unwrap().no;
+    let snapshot = CatalogSnapshot::new([], [("diary".to_owned(), no)]);
+    rig.wiring.gate.catalog.publish(snapshot);
+    rig.lists(LIST, &["http://a.example/", "http://b.example/"]);
+    rig.run();
+    rig.after(5).await;
+    assert_eq!(rig.names(), ["b"]);
     rig.stop.cancel();
 }
 

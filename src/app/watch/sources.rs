@@ -113,17 +113,28 @@ impl FaultWatch {
         findings
     }
 
+    /// The roots of the sites that have a sitemap of everfeed, unless their old servers have one.
+    fn sitemap_roots(&self) -> Vec<String> {
+        let catalog = self.catalog.snapshot();
+        let sites = catalog.sites().iter().map(|site| &site.settings);
+        let with_sitemap = sites.filter(|site| site.sitemap);
+        with_sitemap
+            .map(|site| site.public_root(&self.public_url).to_string())
+            .collect()
+    }
+
     /// Sites whose old servers have a sitemap of their own.
     fn origin_sitemaps(&self) -> impl Iterator<Item = Finding> {
-        self.sitemap_roots.iter().filter_map(|root| {
-            let Some(OriginSitemap::Present(since, status)) = self.origin_sitemaps.of(root) else {
+        self.sitemap_roots().into_iter().filter_map(|root| {
+            let seen = self.origin_sitemaps.of(&root);
+            let Some(OriginSitemap::Present(since, status)) = seen else {
                 return None;
             };
             let title = format!("{root} has a sitemap of its own");
             let text = format!(
                 "the old server answers {status} at /sitemap.xml, and its answer is passed on unchanged"
             );
-            let cause = sitemap_cause(root);
+            let cause = sitemap_cause(&root);
             let finding = Finding::new(cause, FaultOwner::Nobody, since, &title, &text);
             let remedy = "nothing, or `sitemap = false` for the [[site]]";
             Some(finding.remedy(remedy).notice())
@@ -132,10 +143,10 @@ impl FaultWatch {
 
     /// The causes of sitemaps of old servers that were not asked since the start.
     pub(super) fn unasked_sitemaps(&self) -> impl Iterator<Item = Cause> {
-        let roots = self.sitemap_roots.iter();
+        let roots = self.sitemap_roots().into_iter();
         roots
             .filter(|root| self.origin_sitemaps.of(root).is_none())
-            .map(|root| sitemap_cause(root))
+            .map(|root| sitemap_cause(&root))
     }
 
     /// Subscribers that take no pushes, by the host of their callbacks.

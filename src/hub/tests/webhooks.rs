@@ -9,6 +9,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
+use std::sync::Arc;
 
 const KEY: [u8; 32] = [7; 32];
 
@@ -158,7 +159,7 @@ async fn a_filter_passes_what_it_hides_and_410_ends_a_webhook() {
 async fn a_webhook_that_leads_back_to_us_is_not_sent_and_the_operator_is_told() {
     let rig = rig(vec![webhook("")]).await;
     let own = ProcessAddresses {
-        site_hosts: vec!["hook.example".to_owned()],
+        site_hosts: Arc::new(|| vec!["hook.example".to_owned()]),
         answers: std::sync::Arc::new(|_| true),
         ..ProcessAddresses::default()
     };

@@ -2,7 +2,7 @@
 
 use super::long_poll::Waiters;
 use crate::{
-    catalog::{ReadGate, Sites},
+    catalog::{CatalogSnapshot, ReadGate},
     clock::Clock,
     layers::OwnMark,
     readers::Readers,
@@ -30,8 +30,6 @@ pub struct ServeContext {
     pub config: Config,
     /// The mark of our own requests to callbacks, which are answered at no path of ours.
     pub own_calls: OwnMark,
-    /// The sites before which we stand.
-    pub sites: Arc<Sites>,
     /// The readers of the feeds.
     pub readership: Arc<Readership>,
     /// Dates of lists and descriptions.
@@ -45,6 +43,11 @@ pub struct ServeContext {
 }
 
 impl ServeContext {
+    /// The catalog in force.
+    pub(crate) fn catalog(&self) -> Arc<CatalogSnapshot> {
+        self.gate.catalog.snapshot()
+    }
+
     /// 404, with the way to what there is.
     pub(crate) fn unknown(&self, text: &str) -> Refusal {
         let list = self.readers.site().list();

@@ -2,6 +2,7 @@
 //! speak for it. The only path of that kind at a site; not what is sent.
 
 use crate::{
+    catalog::ProxiedSite,
     edge::body::{MountService, Response, ServeBody, plain},
     serve::{
         answers::refusal::Refusal,
@@ -27,8 +28,8 @@ pub(crate) fn could_be_key(context: &ServeContext, request: &Parts) -> bool {
     key_of(request.uri.path()).is_some()
         && matches!(request.method, Method::GET | Method::HEAD)
         && context
-            .sites
-            .of(request)
+            .catalog()
+            .site_of(request)
             .is_some_and(|site| site.settings.indexnow)
 }
 
@@ -43,10 +44,10 @@ impl Handler for IndexKey {
     async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
         let context = &self.context;
         let asked = key_of(request.uri.path());
-        if let Some((site, asked)) = context.sites.of(request).zip(asked) {
-            let root = site
-                .settings
-                .public_root(context.readers.site().public_url());
+        let public_url = context.readers.site().public_url();
+        let root = |site: &Arc<ProxiedSite>| site.settings.public_root(public_url);
+        let root = context.catalog().site_of(request).map(root);
+        if let Some((root, asked)) = root.zip(asked) {
             let row = context.store.index_now(root.as_str()).await?;
             if row.is_some_and(|row| row.key.reveal() == asked) {
                 return Ok(plain(StatusCode::OK, asked.to_owned()));

@@ -58,9 +58,9 @@ impl LegacyRequest {
     /// Reads what a request to a site asks of one of its feeds; `None` for everything else. Nothing
     /// that could be meant for a private feed is something else, however its address is spelt.
     fn of(context: &ServeContext, request: &Parts) -> Option<Self> {
-        let site = context.sites.of(request)?.no;
+        let catalog = context.catalog();
+        let site = catalog.site_of(request)?.no;
         let asked = request.uri.path_and_query()?;
-        let catalog = context.gate.catalog.snapshot();
         let is_read = matches!(request.method, Method::GET | Method::HEAD);
         if (is_read || is_preflight(request))
             && let Some(reading) = Self::reading(&catalog, site, asked, request)

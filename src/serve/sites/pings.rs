@@ -47,7 +47,10 @@ const FEEDS_MAX: usize = 50;
 /// True for a request that could be a ping of a site's blog, or on our own host of any.
 pub(crate) fn could_be_ping(context: &ServeContext, request: &Parts) -> bool {
     let path = request.uri.path();
-    match context.sites.of(request) {
+    if !path.ends_with(PATH) && !path.ends_with(FORM_PATH) {
+        return false;
+    }
+    match context.catalog().site_of(request) {
         Some(site) => request.method == Method::POST && path == PATH && site.settings.pings,
         None => {
             let prefix = context.config.prefix.trim_end_matches('/');
@@ -162,7 +165,7 @@ impl Pings {
     /// address of the blog, else all.
     fn feeds_of(&self, request: &Parts, urls: &[&str]) -> Vec<Arc<RegisteredFeed>> {
         let catalog = self.context.gate.catalog.snapshot();
-        let Some(site) = self.context.sites.of(request) else {
+        let Some(site) = catalog.site_of(request) else {
             return feeds_anywhere(&catalog, urls);
         };
         let is_of_site = |feed: &Arc<RegisteredFeed>| {
@@ -209,7 +212,7 @@ impl Pings {
 
     /// The way to the site of a request.
     fn of_site(&self, request: &Parts) -> Option<&MountService> {
-        self.context.sites.of(request)?;
+        self.context.catalog().site_of(request)?;
         self.origin.as_ref()
     }
 }

@@ -7,6 +7,7 @@ use super::{
     trackers::without_trackers,
 };
 use crate::{
+    catalog::SiteOfRequest,
     edge::{
         body::{Response, ServeBody},
         fields::{list_value, media_type, text},
@@ -125,10 +126,15 @@ pub(crate) struct FeedGuard {
 impl ServeContext {
     /// Makes a request to a site with a private feed one by which its origin gives nothing of that
     /// away unseen, and makes the guard for its answer. `None` for a site without a private feed,
-    /// which is not touched, and at the address of a feed for everybody.
+    /// which is not touched, and at the address of a feed for everybody. The proxy passes the request
+    /// on by the same sites, whichever are in force then.
     pub(super) fn feed_guard(&self, request: &mut Parts, has_body: bool) -> Option<FeedGuard> {
-        let catalog = self.gate.catalog.snapshot();
-        let site = self.sites.of(request)?;
+        let catalog = self.catalog();
+        let site = catalog.site_of(request)?;
+        request.extensions.insert(SiteOfRequest {
+            sites: catalog.sites().clone(),
+            no: site.no,
+        });
         let is_of_site = site.settings.access.is_private();
         let public_url = self.readers.site().public_url();
         if !site.leads_to_any_of(catalog.private_places(), public_url) {

@@ -2,7 +2,7 @@
 //! (`site.readers_secret`): only of the feeds of that site. Without the secret there is nothing.
 
 use crate::{
-    catalog::ProxiedSite,
+    catalog::{CatalogSnapshot, ProxiedSite},
     edge::body::{self, Response, ServeBody},
     feed::{record::FeedNo, stamp::Stamp},
     readership::ReaderFigures,
@@ -32,12 +32,8 @@ const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 /// Counts active push subscriptions by feed; `None` while another process pushes.
 pub type PushCounts = Arc<dyn Fn() -> Option<HashMap<FeedNo, usize>> + Send + Sync>;
 
-/// The mount of the pages of all sites that have one; `None` without any.
-pub(crate) fn mount(context: &Arc<ServeContext>, subscribers: PushCounts) -> Option<Mount> {
-    let mut sites = context.sites.iter();
-    if !sites.any(|site| site.settings.readers_secret.is_some()) {
-        return None;
-    }
+/// The mount of the pages of all sites that have one.
+pub(crate) fn mount(context: &Arc<ServeContext>, subscribers: PushCounts) -> Mount {
     let page = ReadersPage {
         context: context.clone(),
         subscribers,
@@ -45,17 +41,21 @@ pub(crate) fn mount(context: &Arc<ServeContext>, subscribers: PushCounts) -> Opt
     let context = context.clone();
     let takes = move |request: &Parts| site_of(&context, request).is_some();
     // Pages of other origins have no business here.
-    Some(Mount::bare(takes, page))
+    Mount::bare(takes, page)
 }
 
 // Decides: Who sees the readers of a site?
-/// The site of whose readers a request asks, with the secret of that site.
-fn site_of<'a>(context: &'a ServeContext, request: &Parts) -> Option<&'a Arc<ProxiedSite>> {
+/// The site of whose readers a request asks with the secret of that site, and the catalog that has it.
+fn site_of(
+    context: &ServeContext,
+    request: &Parts,
+) -> Option<(Arc<CatalogSnapshot>, Arc<ProxiedSite>)> {
     let urls = context.readers.site();
     let given = urls.readers_secret(request.uri.path())?;
-    let site = context.sites.of(request)?;
+    let catalog = context.catalog();
+    let site = catalog.site_of(request)?.clone();
     let secret = site.settings.readers_secret.as_ref()?;
-    secret.is(given.as_bytes()).then_some(site)
+    secret.is(given.as_bytes()).then_some((catalog, site))
 }
 
 /// The pages.
@@ -67,8 +67,12 @@ struct ReadersPage {
 
 impl ReadersPage {
     /// Figures of the feeds of a site, those with the most claimed readers first.
-    fn figures(&self, site: &ProxiedSite, now: Stamp) -> Vec<ReaderFigures> {
-        let catalog = self.context.gate.catalog.snapshot();
+    fn figures(
+        &self,
+        catalog: &CatalogSnapshot,
+        site: &ProxiedSite,
+        now: Stamp,
+    ) -> Vec<ReaderFigures> {
         let subscribers = (self.subscribers)();
         let of_site = catalog.feeds().filter(|feed| {
             let place = feed.settings.legacy.as_ref();
@@ -100,11 +104,11 @@ impl Handler for ReadersPage {
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return Err(Refusal::method(Self::METHODS));
         }
-        let Some(site) = site_of(&self.context, request) else {
+        let Some((catalog, site)) = site_of(&self.context, request) else {
             return Err(self.context.unknown("there is nothing here"));
         };
         let now = Stamp::from_micros(self.context.clock.now_us());
-        let figures = self.figures(site, now);
+        let figures = self.figures(&catalog, &site, now);
         let since = to_the_minute(&self.context.readership.since().rfc3339());
         let mut lines = vec![format!(
             "Counted since {since}, for 30 days at most. Readers are those that the software of each service claims. No address of a \

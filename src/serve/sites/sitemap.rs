@@ -2,7 +2,7 @@
 //! server has none. That is asked first each time; not how a sitemap is written (`render`).
 
 use crate::{
-    catalog::ProxiedSite,
+    catalog::{CatalogSnapshot, ProxiedSite},
     edge::{
         body::{MountService, Response, ServeBody, whole},
         fields::{list_value, set},
@@ -99,8 +99,8 @@ pub(crate) fn could_be_sitemap(context: &ServeContext, request: &Parts) -> bool 
     document_at(request.uri.path()).is_some()
         && matches!(request.method, Method::GET | Method::HEAD)
         && context
-            .sites
-            .of(request)
+            .catalog()
+            .site_of(request)
             .is_some_and(|site| site.settings.sitemap)
 }
 
@@ -115,8 +115,8 @@ pub(crate) struct Sitemaps {
     turn: Arc<Semaphore>,
 }
 
-/// The number of a site, and the feeds of its sitemap as they are.
-type SitemapKey = (usize, Vec<(FeedNo, Head)>);
+/// The root of a site, and the feeds of its sitemap as they are.
+type SitemapKey = (String, Vec<(FeedNo, Head)>);
 
 /// The sitemap of a site.
 struct SiteSitemap {
@@ -176,17 +176,23 @@ impl Sitemaps {
     }
 
     /// The sitemap of a site as its feeds are now.
-    async fn sitemap(&self, site: &ProxiedSite, root: &Url) -> Result<Arc<SiteSitemap>, Refusal> {
-        let catalog = self.context.gate.catalog.snapshot();
+    async fn sitemap(
+        &self,
+        catalog: &CatalogSnapshot,
+        site: &ProxiedSite,
+        root: &Url,
+    ) -> Result<Arc<SiteSitemap>, Refusal> {
         let head = |no| self.context.readers.head(no).ok().filter(|head| head.ready);
         let feeds = catalog.public_feeds_of_site(site.no);
         let feeds: Vec<(FeedNo, Head)> = feeds
             .filter_map(|feed| Some((feed.no, head(feed.no)?)))
             .collect();
-        let made = self.kept.try_get_with((site.no, feeds.clone()), async {
-            let _turn = self.turn.acquire().await;
-            self.made(&feeds, root).await.map(Arc::new)
-        });
+        let made = self
+            .kept
+            .try_get_with((root.to_string(), feeds.clone()), async {
+                let _turn = self.turn.acquire().await;
+                self.made(&feeds, root).await.map(Arc::new)
+            });
         let made = made.await;
         made.map_err(|error: Arc<StoreError>| {
             Refusal::from(crate::readers::ReadError::Store(error))
@@ -247,7 +253,8 @@ impl Handler for Sitemaps {
         let asked = Request::from_parts(request.clone(), body);
         let theirs = answer_of(&self.origin, asked).await;
         let number = document_at(request.uri.path());
-        let Some((site, number)) = context.sites.of(request).zip(number) else {
+        let catalog = context.catalog();
+        let Some((site, number)) = catalog.site_of(request).zip(number) else {
             return Ok(theirs);
         };
         let public_url = context.readers.site().public_url();
@@ -260,7 +267,7 @@ impl Handler for Sitemaps {
         if !is_absent(theirs.status()) {
             return Ok(theirs);
         }
-        let sitemap = self.sitemap(site, &root).await?;
+        let sitemap = self.sitemap(&catalog, site, &root).await?;
         let Some(document) = sitemap.documents.get(number) else {
             return Ok(theirs);
         };

@@ -69,7 +69,6 @@ impl Site {
                 auth: authenticator(&rig.clock),
             },
             own_calls: OwnMark::default(),
-            sites: Arc::default(),
             first_seen: FirstSeen::default(),
             readership: Arc::default(),
             takes_cloud: true,

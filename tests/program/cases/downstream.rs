@@ -60,7 +60,6 @@ async fn get(blog: &Blog, target: &str) -> String {
         clock,
         config: serve::Config::default(),
         own_calls: OwnMark::default(),
-        sites: Arc::default(),
         first_seen: FirstSeen::default(),
         readership: Arc::default(),
         takes_cloud: false,
