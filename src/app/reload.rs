@@ -354,7 +354,7 @@ impl Reloader {
         for feed in &config.feed {
             let found = feed.platform_problem(&profiles);
             problems.extend(found.map(|problem| problem.within(&format!("feed.{}", feed.name))));
-            // What is registered already goes on.
+            // A feed that is registered already stays.
             if !names.contains(&feed.name) {
                 problems.extend(in_force.own_urls_of(feed));
             }
@@ -379,7 +379,7 @@ impl Reloader {
         Ok(feeds)
     }
 
-    /// Questions about the feeds of sites. A configuration that would not start is told of by `check`.
+    /// Questions about the feeds of sites. `check` reports a configuration that would not start.
     async fn asked_of_sites(
         &self,
         config: &Config,

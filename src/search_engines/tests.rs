@@ -243,7 +243,7 @@ fn settings() -> FeedSettings {
     }
 }
 
-/// The site of the feed, of which engines are told or not.
+/// The site of the feed, with `indexnow` on or off.
 fn sites(indexnow: bool) -> Arc<Sites> {
     let site = SiteSettings {
         indexnow,

@@ -1,4 +1,4 @@
-//! Sites that a reload brings, changes and takes away while requests, long polls and uploads go on.
+//! Sites that a reload brings, changes and takes away while requests and long polls go on.
 
 use crate::EVERFEED;
 use http::Method;
