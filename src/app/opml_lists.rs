@@ -17,7 +17,7 @@ use crate::{
 };
 use reading::{ListReading, ReadFailure, ReadList};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -262,6 +262,7 @@ impl OpmlLists {
             log_change(list, "back in the list and resumed", &change);
         }
         if let Some(listed) = listed {
+            self.take_over(&changes, &catalog, &listed).await?;
             self.add(list, row, &catalog, &listed, now).await?;
         }
         self.keep(list, row).await?;
@@ -274,6 +275,41 @@ impl OpmlLists {
             }
             log_change(list, "not in the list any more and paused", &change);
         }
+        Ok(())
+    }
+
+    // Decides: Does a feed end with the first of two lists that drops it?
+    /// Takes over the feeds of other lists that lack them now, while this one has them.
+    async fn take_over(
+        &self,
+        changes: &RegistryChanges<'_>,
+        catalog: &CatalogSnapshot,
+        listed: &OutlineFeeds,
+    ) -> Result<(), StoreError> {
+        let list = changes.settings;
+        let (mut names, mut paused) = (Vec::new(), HashSet::new());
+        {
+            let states = lock(&self.0.states);
+            let others = states.iter().filter(|(name, _)| **name != list.name);
+            let others = others.map(|(name, row)| (name.as_str(), (row.off_names(), row)));
+            let others: HashMap<&str, _> = others.collect();
+            for (owner, feed) in feeds_of_lists(catalog) {
+                let lacking = others.get(owner);
+                let lacking = lacking.filter(|(off, _)| off.contains(feed.name.as_str()));
+                let Some((_, row)) = lacking.filter(|_| listed.has(feed)) else {
+                    continue;
+                };
+                if row.paused.contains(&feed.name) {
+                    paused.insert(feed.name.clone());
+                }
+                names.push(feed.name.clone());
+            }
+        }
+        if names.is_empty() {
+            return Ok(());
+        }
+        let change = changes.take_over(&names, &paused).await?;
+        log_change(list, "taken over from another list", &change);
         Ok(())
     }
 
@@ -391,7 +427,7 @@ fn finding(list: &OpmlSettings, row: &OpmlList) -> Option<Finding> {
         &fault.why,
     );
     Some(finding.remedy(
-        "see what is at its address. Its feeds stay as they are. If the list is meant so, remove the feeds that it lacks by `everfeed feeds remove NAME`",
+        "see what is at its address. Its feeds stay as they are, and it is read again. If feeds were taken out of it on purpose, remove them by `everfeed feeds remove NAME`",
     ))
 }
 

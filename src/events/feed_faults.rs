@@ -242,15 +242,17 @@ fn class(trouble: &FeedTrouble, kind: &FaultKind) -> String {
         FaultKind::Refused { .. } => DOWN.to_owned(),
         FaultKind::NoAnswer { cause, .. } => match cause {
             Some(NoAnswerCause::Tls) => "tls".to_owned(),
-            Some(NoAnswerCause::Redirect) => format!("redirect: {kind}"),
+            Some(NoAnswerCause::Redirect) => "redirect".to_owned(),
             Some(NoAnswerCause::TooLarge) => "too large".to_owned(),
             Some(NoAnswerCause::Local) => OF_NO_HOST.to_owned(),
             _ => DOWN.to_owned(),
         },
-        FaultKind::NotAFeed { .. } | FaultKind::WebPage { .. } => format!("no feed: {kind}"),
+        // Titles and addresses differ from feed to feed where a site begins anew.
+        FaultKind::NotAFeed { kind, .. } => format!("no feed: {kind:?}"),
+        FaultKind::WebPage { .. } => "web page".to_owned(),
         FaultKind::DifferentFeed { .. } => "another feed".to_owned(),
         FaultKind::SaysMoved { .. } => "says moved".to_owned(),
-        FaultKind::BotWall { .. } => format!("wall: {kind}"),
+        FaultKind::BotWall { vendor, .. } => format!("wall: {vendor}"),
         FaultKind::LeadsBack => "leads back".to_owned(),
         // These are of one feed alone.
         FaultKind::Unrecognised { .. } => format!("unrecognised {}", trouble.feed),
@@ -368,6 +370,21 @@ mod tests {
             "{}",
             feeds.words()
         );
+    }
+
+    // Each page has a title of its own, and names feeds of its own.
+    #[test]
+    fn a_site_that_begins_anew_is_one_cause_whatever_its_pages_are_called() {
+        let page = |no: usize| FaultKind::WebPage {
+            reason: format!("the document is a web page, \"Page {no}\""),
+            feeds: vec![format!("http://h/{no}/feed")],
+            was_feed: true,
+        };
+        let mut all: Vec<FeedTrouble> = (0..40)
+            .map(|no| trouble(&format!("f{no}"), "h", 2, page(no)))
+            .collect();
+        all.push(trouble("z", "i", 2, page(0)));
+        check(&all, 90, &["40 feeds at h fail", "`z` at i fails"]);
     }
 
     const FEEDS_NAMED: usize = crate::events::FEEDS_NAMED_MAX;

@@ -67,6 +67,8 @@ pub mod opml_list;
 
 pub mod schedule;
 
+pub mod set_back;
+
 pub mod mistakes;
 
 pub mod secret;

@@ -233,6 +233,7 @@ impl PollState {
         let Some(polled_at) = self.timetable.polled_at else {
             return self;
         };
+        self.set_back(now);
         self.timetable.next_at = if polled_at > now {
             self.timetable
                 .next_at

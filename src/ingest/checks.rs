@@ -97,7 +97,8 @@ impl<'a> Check<'a> {
         stop: &CancellationToken,
     ) -> Result<Option<Checked>, Failure> {
         let (context, feed) = (self.context, self.feed);
-        let last = context.store.known(feed.no, Vec::new()).await?.window;
+        let mut last = context.store.known(feed.no, Vec::new()).await?.window;
+        last.set_back(context.now());
         let Some(subject) = CheckSubject::due(&last, context.now()) else {
             return Ok(Some(Checked::at(last.next_check_at())));
         };

@@ -71,13 +71,17 @@ where
     for _ in 0..TRIES_MAX {
         context.settle_doubts().await?;
         let snapshot = context.store.snapshot(feed.no, Vec::new()).await;
-        let (record, known) = snapshot?.into_known();
+        let (record, mut known) = snapshot?.into_known();
+        let is_corrected = known.window.set_back(context.now());
+        let corrected = is_corrected.then(|| known.window.clone());
         let basis = DecisionBasis { record, known };
-        let (commit, result) = match decide(basis).await? {
+        let (mut commit, result) = match decide(basis).await? {
             Decision::Commit(commit, result) => (remembering(context, feed, commit).await?, result),
             Decision::Nothing => return Ok(None),
             Decision::Moved => continue,
         };
+        // Else they would move again, by less, with each decision.
+        commit.last = commit.last.or(corrected);
         let basis = CommitBasis {
             limits: feed.keep.limits(),
             ..commit.basis
@@ -106,6 +110,22 @@ where
     Err(Failure::ours(format!(
         "the feed kept changing while {during}"
     )))
+}
+
+/// Stores the times of a feed's window anew, if they were written while the clock ran ahead.
+pub(super) async fn correct_times(context: &Context, feed: &FeedSpec) -> Result<(), Failure> {
+    let mut window = context.store.known(feed.no, Vec::new()).await?.window;
+    if !window.set_back(context.now()) {
+        return Ok(());
+    }
+    let corrected = transact(
+        context,
+        feed,
+        "its times were corrected",
+        |basis| async move { Ok(Decision::Commit(Commit::nothing(&basis.record), ())) },
+    );
+    corrected.await?;
+    Ok(())
 }
 
 /// A commit whose window remembers the items that end with it because they are missing, so that

@@ -66,6 +66,9 @@ impl Consumer {
             let after = std::mem::replace(&mut self.mirror, before);
             if made(ConsumerMistake::CursorFirst) {
                 self.mirror.cursor = after.cursor;
+            } else if after.anew > self.mirror.anew && !after.is_reading_anew() {
+                // It forgets items and position in one write.
+                self.mirror.forget_all(Some(&told.generation));
             } else if !after.is_reading_anew() && !self.mirror.is_reading_anew() {
                 self.mirror.items = after.items;
             }

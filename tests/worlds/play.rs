@@ -27,6 +27,9 @@ thread_local! {
 /// The longest rest until a world is as it should be.
 const REST_HOURS: u64 = 30;
 
+/// Hours for which it goes on while feeds still change: a page may have proved a deletion last.
+pub(crate) const STILL_HOURS_MAX: u64 = 24;
+
 /// Hours of rest after which every consumer holds what its feed holds, whatever that is.
 const REST_HOURS_CONSUMERS: u64 = 4;
 
@@ -231,18 +234,23 @@ async fn drive(world: &Arc<World>, life: &Arc<Life>, agenda: &StdMutex<Agenda>) 
     }
     reload(world, life).await;
     let mut why = None;
-    for hour in 1..=REST_HOURS {
+    let mut heads = quiet::heads(world, life);
+    for hour in 1..=REST_HOURS + STILL_HOURS_MAX {
         sleep(Duration::from_millis(HOUR)).await;
+        let before = std::mem::replace(&mut heads, quiet::heads(world, life));
+        // Consumers have had no time to read what changed within the hour.
+        let is_still = heads == before;
         let of_consumers = quiet::of_consumers(life).await;
         why = of_consumers
             .clone()
             .or_else(|| quiet::of_feeds(world, life));
-        let is_late = hour >= REST_HOURS_CONSUMERS;
+        let is_late = hour >= REST_HOURS_CONSUMERS && is_still;
+        let is_over = hour >= REST_HOURS && is_still;
         if let Some(missing) = quiet::missing(world, life).filter(|_| is_late) {
             why = Some(missing);
             break;
         }
-        if why.is_none() || (is_late && of_consumers.is_some()) {
+        if why.is_none() || is_over || (is_late && of_consumers.is_some()) {
             break;
         }
     }

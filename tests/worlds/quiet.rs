@@ -5,10 +5,15 @@ use super::{
     everfeed_life::{GROUP, Life, feed_name},
     mirror::{Present, held_form, is_in, present, present_of},
     plan::{Category, HOUR, Shown},
+    play::STILL_HOURS_MAX,
     publisher::{PostKey, Publisher, post_of},
     world::World,
 };
-use everfeed::feed::item::Item;
+use everfeed::{
+    feed::{absence::recent_tombstone::RecentTombstone, item::Item, stamp::Stamp},
+    store::traits::Feeds as _,
+};
+use futures_util::FutureExt as _;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -76,18 +81,24 @@ pub(crate) async fn of_consumers(life: &Life) -> Option<String> {
     None
 }
 
-/// Checks that nothing changes any more: two hours later every head is the same.
+/// The last T of each feed, and of the group.
+pub(crate) fn heads(world: &World, life: &Life) -> Vec<Option<Stamp>> {
+    let feeds = world.plan.feeds.iter().map(|feed| feed_name(feed.no));
+    let names = feeds.chain(world.plan.has_group.then(|| GROUP.to_owned()));
+    let last_t = |name: String| Some(present(life, &name)?.record.last_t);
+    names.map(last_t).collect()
+}
+
+/// Checks that it stays so: two hours later, and for as long as a page may prove a deletion.
 pub(crate) async fn check_rest(world: &World, life: &Life) {
-    let heads = |life: &Life| {
-        let feeds = world.plan.feeds.iter().map(|feed| feed_name(feed.no));
-        let feeds = feeds.chain(world.plan.has_group.then(|| GROUP.to_owned()));
-        let record = |name: String| present(life, &name).map(|present| present.record.last_t);
-        feeds.map(record).collect::<Vec<_>>()
-    };
-    let before = heads(life);
+    let mut before = heads(world, life);
     sleep(Duration::from_millis(2 * HOUR)).await;
-    if heads(life) != before {
-        // A deletion may have been proved meanwhile, which everybody is told.
+    for _ in 0..STILL_HOURS_MAX {
+        let now = heads(world, life);
+        if now == before {
+            break;
+        }
+        before = now;
         sleep(Duration::from_millis(HOUR)).await;
     }
     let why = of_consumers(life).await.or_else(|| of_feeds(world, life));
@@ -105,6 +116,7 @@ fn of_feed(world: &World, life: &Life, no: usize) -> Option<String> {
     let Some(items) = items(life, &feed_name(no)) else {
         return Some("it cannot be read".to_owned());
     };
+    let last_titles = last_titles(life, no);
     let state = world.state();
     let publisher = state.publishers.get(&no)?;
     let mut live: BTreeMap<PostKey, Vec<(String, String)>> = BTreeMap::new();
@@ -147,11 +159,32 @@ fn of_feed(world: &World, life: &Life, no: usize) -> Option<String> {
     if !publisher.plan.has_pages || publisher.plan.copies.is_some() || has_renumbered {
         return None;
     }
-    // Where the page of a post says so, no absence makes one of those that are there gone.
+    // Where the page of a post says so, no absence makes one of those that are there gone. The page
+    // of one that was edited since everfeed last saw it shows nothing of what is known.
     let gone = items.iter().filter(|item| item.is_gone());
     let gone: BTreeSet<PostKey> = gone.filter_map(|item| post_of(&item.iri)).collect();
-    let falsely = publisher.living().find(|post| gone.contains(&post.key()));
+    let mut as_known = publisher.living().filter(|post| {
+        let last = last_titles.get(&post.key());
+        last.is_none_or(|last| *last == post.title())
+    });
+    let falsely = as_known.find(|post| gone.contains(&post.key()));
     falsely.map(|post| format!("post {:?} is there, and was told to be gone", post.key()))
+}
+
+/// The last titles of posts whose pages are asked for again.
+fn last_titles(life: &Life, no: usize) -> BTreeMap<PostKey, String> {
+    let snapshot = life.feed_no(&feed_name(no)).and_then(|feed| {
+        let asked = life.look.snapshot(feed, Vec::new());
+        asked.now_or_never()?.ok()
+    });
+    let gone = snapshot
+        .into_iter()
+        .flat_map(|found| found.window.tombstones);
+    let title = |gone: RecentTombstone| {
+        let post = gone.entry.permalink().and_then(post_of)?;
+        Some((post, gone.entry.title.as_ref()?.value.clone()))
+    };
+    gone.filter_map(title).collect()
 }
 
 /// The part that anonymous readers see holds what its filter shows of the feed.

@@ -248,13 +248,43 @@ impl RegistryChanges<'_> {
         names: &[String],
         is_paused: bool,
     ) -> Result<ListChange, StoreError> {
+        self.change_entries(names, |table, _| set_paused(table, is_paused))
+            .await
+    }
+
+    /// Makes feeds of another list, which lacks them now, feeds of this one. Those in `paused` were
+    /// paused by that list, and are resumed.
+    pub(super) async fn take_over(
+        &self,
+        names: &[String],
+        paused: &HashSet<String>,
+    ) -> Result<ListChange, StoreError> {
+        self.change_entries(names, |table, name| {
+            table.insert("from_list".to_owned(), self.settings.name.clone().into());
+            if paused.contains(name) {
+                set_paused(table, false);
+            }
+        })
+        .await
+    }
+
+    /// Changes the entries of feeds.
+    async fn change_entries(
+        &self,
+        names: &[String],
+        change_one: impl Fn(&mut Map<String, Value>, &str),
+    ) -> Result<ListChange, StoreError> {
         let reader = self.reader();
         let mut entries = Vec::with_capacity(names.len());
         let mut refused = Vec::new();
         for name in names {
             let text = registry::text_of(self.store, name).await?;
             let text = text.and_then(Result::ok);
-            let changed = text.and_then(|text| with_paused(&text, is_paused));
+            let table = text.and_then(|text| serde_json::from_str(&text).ok());
+            let changed = table.map(|mut table| {
+                change_one(&mut table, name);
+                Value::Object(table).to_string()
+            });
             match changed.and_then(|text| reader.of_json(name, &text).ok()) {
                 Some(entry) => entries.push(entry),
                 None => refused.push((name.clone(), "its entry cannot be read".to_owned())),
@@ -338,15 +368,12 @@ fn in_words(mistakes: &[RefusedSetting]) -> String {
     told.join("; ")
 }
 
-/// The text of an entry with another value of `paused`.
-fn with_paused(text: &str, is_paused: bool) -> Option<String> {
-    let mut table: Map<String, Value> = serde_json::from_str(text).ok()?;
+fn set_paused(table: &mut Map<String, Value>, is_paused: bool) {
     if is_paused {
         table.insert("paused".to_owned(), true.into());
     } else {
         table.remove("paused");
     }
-    Some(Value::Object(table).to_string())
 }
 
 /// Names that no other feed has.

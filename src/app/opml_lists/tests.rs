@@ -237,6 +237,39 @@ async fn a_feed_that_leaves_is_paused_after_days_and_resumed_when_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_feed_that_another_list_has_goes_over_to_it_and_is_not_paused() {
+    const OTHER: &str = "http://127.0.0.1:81/other.opml";
+    let other = format!("[[opml]]\nname = \"zoo\"\nurl = \"{OTHER}\"\n");
+    let rig = Rig::new(&format!("{LINES}{other}")).await;
+    let all = [
+        "http://a.example/",
+        "http://b.example/",
+        "http://c.example/",
+    ];
+    rig.lists(LIST, &all);
+    let others = ["http://d.example/", "http://e.example/", all[0]];
+    rig.lists(OTHER, &others);
+    rig.run();
+    rig.after(5).await;
+    assert_eq!(rig.entry("a").await["from_list"], "planet");
+    rig.lists(LIST, &all[1..]);
+    rig.after(5 * DAY).await;
+    assert!(rig.paused().is_empty());
+    assert_eq!(rig.entry("a").await["from_list"], "zoo");
+    assert_eq!(rig.entry("b").await["from_list"], "planet");
+    // The other list drops it, too.
+    rig.lists(OTHER, &others[..2]);
+    rig.after(4 * DAY).await;
+    assert_eq!(rig.paused(), ["a"]);
+    // The first one has it again, which lifts the pause.
+    rig.lists(LIST, &all);
+    rig.after(DAY + HOUR).await;
+    assert!(rig.paused().is_empty());
+    assert_eq!(rig.entry("a").await["from_list"], "planet");
+    rig.stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_list_that_fails_or_lacks_more_than_half_changes_nothing_and_is_told() {
     let rig = Rig::new(LINES).await;
     let all = [

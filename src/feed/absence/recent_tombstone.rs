@@ -50,13 +50,7 @@ impl RecentTombstone {
     /// Of an item that ends now; `None` for one that is too large, or is gone already.
     pub fn of(item: &Item, now: Stamp) -> Option<Self> {
         let entry = item.shared_entry()?;
-        let bodies = entry
-            .content
-            .iter()
-            .map(|content| &content.text)
-            .chain(&entry.summary);
-        let bytes: usize = bodies.map(|text| text.value.len()).sum();
-        (bytes <= ENTRY_BYTES_MAX).then(|| Self {
+        is_small(&entry).then(|| Self {
             id: item.id,
             ended_at: now,
             next_at: now.plus_secs(DAYS[0] * DAY_SECS),
@@ -66,16 +60,48 @@ impl RecentTombstone {
         })
     }
 
+    /// The same in the form in which a document shows it now, unless that is too large.
+    #[must_use]
+    pub fn in_form(
+        self,
+        entry: &Arc<Entry>,
+        digests: ItemDigests,
+        published_us: Option<i64>,
+    ) -> Self {
+        if !is_small(entry) {
+            return self;
+        }
+        Self {
+            entry: Arc::clone(entry),
+            digests,
+            published_us,
+            ..self
+        }
+    }
+
     // Decides: When is a tombstone asked about again?
-    /// After a request that did not bring it back; `None` after the last.
+    /// After a request that did not bring it back; `None` after the last. Each of the requests is
+    /// made, a day after the one before at least: a clock that is ahead for a while, or a long pause,
+    /// takes the place of none.
     pub fn asked(&self, now: Stamp) -> Option<Self> {
         let due = |days: u64| self.ended_at.plus_secs(days * DAY_SECS);
-        let next_at = DAYS.into_iter().map(due).find(|at| *at > now)?;
+        let next = DAYS.into_iter().map(due).find(|at| *at > self.next_at)?;
         Some(Self {
-            next_at,
+            next_at: next.max(now.plus_secs(DAY_SECS)),
             ..self.clone()
         })
     }
+}
+
+/// True for a content that is kept.
+fn is_small(entry: &Entry) -> bool {
+    let bodies = entry
+        .content
+        .iter()
+        .map(|content| &content.text)
+        .chain(&entry.summary);
+    let bytes: usize = bodies.map(|text| text.value.len()).sum();
+    bytes <= ENTRY_BYTES_MAX
 }
 
 /// The same list with these tombstones added.

@@ -219,6 +219,11 @@ impl RevivalCheck<'_> {
         !is_old && (is_new || !is_of_page)
     }
 
+    /// True when a date of the document is earlier than that of one before it: it is an old copy.
+    pub fn is_dated_before(&self) -> bool {
+        self.is_dated_before
+    }
+
     /// The items that begin to wait, and whose pages tell sooner than documents if they are back.
     pub fn to_ask(&self) -> &[ItemId] {
         &self.to_ask

@@ -115,6 +115,7 @@ pub fn reconcile(
     let mut revivals = last.revivals.check(&last.recurrence, signs, now);
     let mut guard = FloodLimiter::new(known, seen, now);
     let mut met = Vec::new();
+    let mut waiting_forms = HashMap::new();
     let mut places = Vec::new();
     for (at, sighting) in seen.entries.iter().enumerate() {
         let mut is_known = true;
@@ -128,9 +129,11 @@ pub fn reconcile(
                 let Some(bound) = bound.remove(&at) else {
                     continue;
                 };
-                if verdicts.suppress(&bound)
-                    || bound.target.item().is_some_and(|item| revivals.waits(item))
-                {
+                if verdicts.suppress(&bound) {
+                    continue;
+                }
+                if bound.target.item().is_some_and(|item| revivals.waits(item)) {
+                    waiting_forms.insert(bound.target.id(), bound.reading);
                     continue;
                 }
                 let (row, known) = bound.row();
@@ -182,6 +185,12 @@ pub fn reconcile(
         let mut gone = gone.clone();
         if revivals.to_ask().contains(&gone.id) {
             gone.next_at = now;
+            // Its page would show what it is now.
+            if let Some(form) = waiting_forms.get(&gone.id)
+                && !revivals.is_dated_before()
+            {
+                gone = gone.in_form(&form.entry, form.digests, published_us(&form.entry, now));
+            }
         }
         decisions.window.tombstones.push(gone);
     }
@@ -441,6 +450,12 @@ fn puts(
     puts
 }
 
+/// The publisher's date of an entry, microseconds since 1970, if it is plausible.
+fn published_us(entry: &Entry, now: Stamp) -> Option<i64> {
+    let date = entry.published.as_ref()?;
+    date.at_us.filter(|at| believable(*at, now))
+}
+
 /// Change of an item by an entry; `None` when the item holds the same content already.
 fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
     let BoundEntry {
@@ -462,11 +477,7 @@ fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<P
         BoundItem::Known(_) => return None,
     };
     let entry = &reading.entry;
-    let published_us = entry
-        .published
-        .as_ref()
-        .and_then(|date| date.at_us)
-        .filter(|at| believable(*at, now));
+    let published_us = published_us(entry, now);
     let witnesses = witnesses::keys(entry);
     let (entry, digests) = (Arc::clone(entry), reading.digests);
     Some(Put {

@@ -150,6 +150,8 @@ pub enum BodyKind {
     Xml,
     /// Anything else.
     Other,
+    /// A list of feeds (OPML).
+    Opml,
 }
 
 /// Whose fault something is.
@@ -219,6 +221,10 @@ impl FaultKind {
             | Self::Unrecognised { .. }
             | Self::WebPage {
                 was_feed: false, ..
+            }
+            | Self::NotAFeed {
+                kind: Some(BodyKind::Opml),
+                ..
             }
             | Self::LeadsBack => Whose::Configuration,
             Self::Refused { .. }

@@ -1,6 +1,6 @@
 //! What an operator can do about a fault of a feed, in words.
 
-use super::{FaultKind, NoAnswerCause, Whose};
+use super::{BodyKind, FaultKind, NoAnswerCause, Whose};
 
 impl FaultKind {
     // Decides: What can an operator do about a fault of a feed?
@@ -56,6 +56,12 @@ impl FaultKind {
             } => "check the network and the name servers of this machine; everfeed keeps asking",
             Self::NoAnswer { .. } => {
                 "open the `url` of the feed from this machine, for instance with curl. everfeed keeps asking; if it lasts, tell the publisher"
+            }
+            Self::NotAFeed {
+                kind: Some(BodyKind::Opml),
+                ..
+            } => {
+                "give the address of a feed as `url`. The feeds of a list are added by `everfeed import`, or by an [[opml]] that is read again"
             }
             Self::NotAFeed { .. } | Self::DifferentFeed { .. } => {
                 "open the `url` of the feed in a browser. If the feed is elsewhere now, give that address; else tell the publisher"

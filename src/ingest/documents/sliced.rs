@@ -265,7 +265,8 @@ fn no_feed(why: &NotAFeed) -> Failure {
     let kind = match why {
         NotAFeed::Empty => BodyKind::Empty,
         NotAFeed::Json { .. } => BodyKind::Json,
-        NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } | NotAFeed::Opml => BodyKind::Xml,
+        NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } => BodyKind::Xml,
+        NotAFeed::Opml => BodyKind::Opml,
         _ => BodyKind::Other,
     };
     Failure::of(FaultKind::NotAFeed {

@@ -1,15 +1,20 @@
 //! The kinds of job that the poller runs, each in a lane of its own.
 
 use crate::{
-    feed::{archive::ArchiveWalk, record::FeedRecord, schedule::PollState, stamp::Stamp},
+    feed::{
+        archive::ArchiveWalk,
+        record::FeedRecord,
+        schedule::{Failure, PollState},
+        stamp::Stamp,
+    },
     ingest::{
         Context, FeedSpec, Upstream,
         checks::{Check, Checked},
         lane::LaneJob,
         polls::{ChangeCounts, Poll, PollEnd, Polled},
+        transact::correct_times,
         walks::{ArchiveReader, Stepped},
     },
-    store::StoreError,
 };
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +55,8 @@ pub(super) struct CheckJob {
     pub(super) state: PollState,
 }
 
-/// Reading what the store knows of a feed that was added or changed.
+/// Reading what the store knows of a feed that was added or changed, or whose times may be of a
+/// clock that ran ahead.
 pub(super) struct RecallJob {
     pub(super) parts: JobParts,
     pub(super) spec: Arc<FeedSpec>,
@@ -187,7 +193,7 @@ impl LaneJob for CheckJob {
 impl LaneJob for RecallJob {
     const KIND: &'static str = "look-up of a feed";
     const IN_FLIGHT_MAX: usize = 4;
-    type Result = Result<Recalled, StoreError>;
+    type Result = Result<Recalled, Failure>;
 
     fn feed_name(&self) -> &str {
         &self.spec.name
@@ -202,8 +208,9 @@ impl LaneJob for RecallJob {
 }
 
 impl RecallJob {
-    async fn recall(&self) -> Result<Recalled, StoreError> {
+    async fn recall(&self) -> Result<Recalled, Failure> {
         let (store, feed) = (&self.parts.context.store, self.spec.no);
+        correct_times(&self.parts.context, &self.spec).await?;
         let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
         let is_of_site = self.spec.legacy_url().is_some();
         // By what was stored before the look: the first poll may be under way, which keeps its own.

@@ -144,8 +144,9 @@ impl<'a> Worker<'a> {
                 // Added since the poller was loaded.
                 None => worker.lanes.recalls.put(record.no, Stamp::ZERO),
             }
-            // Its document may be missing.
-            if spec.legacy_url().is_some() {
+            // Its document may be missing, or its times be of a clock that ran ahead.
+            let is_ahead = record.last_t > worker.now();
+            if spec.legacy_url().is_some() || is_ahead {
                 worker.lanes.recalls.put(record.no, Stamp::ZERO);
             }
             worker.take_up(spec, &record, walks.remove(&record.no));

@@ -49,7 +49,7 @@ stored_enums! {
         11 BotWall { vendor, status },
     }
     NoAnswerCause { 0 Resolve, 1 Connect, 2 Timeout, 3 Redirect, 4 TooLarge, 5 Broken, 6 Local, 7 Tls }
-    BodyKind { 0 Empty, 1 Html, 2 Json, 3 Xml, 4 Other }
+    BodyKind { 0 Empty, 1 Html, 2 Json, 3 Xml, 4 Other, 5 Opml }
     Whose { 0 Upstream, 1 Ours, 2 Network, 3 Configuration }
     Weight { 0 Weak, 1 Strong }
 }

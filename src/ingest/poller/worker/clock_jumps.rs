@@ -1,7 +1,11 @@
 //! Jumps of the clock: what becomes of the times that jobs wait for.
 
 use super::Worker;
-use crate::{clock::Jump, feed::stamp::Stamp, ingest::polls::PollSaving};
+use crate::{
+    clock::Jump,
+    feed::{set_back::AHEAD_SECS_MIN, stamp::Stamp},
+    ingest::polls::PollSaving,
+};
 use std::time::Duration;
 use tracing::warn;
 
@@ -44,6 +48,9 @@ impl Worker<'_> {
             let state = state.resumed(spec.bare_url().as_str(), &spec.policy(), now);
             self.saving.note(*feed, &state, PollSaving::Late);
             self.poller.remember(*feed, &state);
+            if by.as_secs() >= AHEAD_SECS_MIN {
+                self.lanes.recalls.put(*feed, now);
+            }
             if !self.lanes.are_polling(*feed) {
                 self.enqueue(*feed, now);
             }

@@ -2,7 +2,11 @@
 
 use super::Worker;
 use crate::{
-    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
+    feed::{
+        record::FeedNo,
+        schedule::{Failure, PollState},
+        stamp::Stamp,
+    },
     ingest::{
         FeedSpec,
         checks::Checked,
@@ -12,7 +16,6 @@ use crate::{
         polls::{Poll, PollSaving, Polled},
         walks::Stepped,
     },
-    store::StoreError,
 };
 use std::sync::Arc;
 use tracing::warn;
@@ -198,7 +201,7 @@ impl Worker<'_> {
     }
 
     /// Takes up a feed that was added or changed, with what the store knows of it.
-    pub(super) fn recalled(&mut self, feed: FeedNo, ended: Ended<Result<Recalled, StoreError>>) {
+    pub(super) fn recalled(&mut self, feed: FeedNo, ended: Ended<Result<Recalled, Failure>>) {
         let now = self.now();
         let Some(spec) = self.feeds.get(&feed).cloned() else {
             return;
