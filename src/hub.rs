@@ -681,9 +681,9 @@ impl Shared {
         self.store.page(query).await
     }
 
-    /// The start of a chain whose subscriber is told nothing of what came up to `head`: the last
-    /// item that its view shows is what the first push follows on, for it is what a pull of that
-    /// view finds last.
+    /// The start of a chain whose subscriber is told nothing of what came up to `head`: the first push
+    /// follows on the last item that a pull of the view finds. An item that has left the view is one,
+    /// so that a subscriber who has not heard of that holds another cursor.
     async fn chain_start(
         &self,
         view: &View,

@@ -25,6 +25,15 @@ pub struct Order {
 }
 
 impl Order {
+    /// The same with the other end first.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            reverse: !self.reverse,
+            ..self
+        }
+    }
+
     /// Oldest change first: the default.
     pub const MODIFIED: Self = Self {
         axis: Axis::Modified,

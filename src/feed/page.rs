@@ -40,6 +40,9 @@ pub struct PageQuery {
     pub with_total: bool,
     /// The part that numbers of items have in it.
     pub numbering: Numbering,
+    /// True for a question for the last item of the opposite order: its view is of that order, and
+    /// shows what has left it.
+    pub is_last: bool,
 }
 
 /// The part of the numbers of items in a question. The number of an item is the count of items
@@ -68,6 +71,7 @@ impl PageQuery {
             filter: Filter::All,
             with_total: false,
             numbering: Numbering::None,
+            is_last: false,
         }
     }
 }
@@ -96,17 +100,24 @@ pub struct Page {
 }
 
 impl PageQuery {
-    /// A question for the last item of a feed in an order, of those that a filter shows.
+    /// A question for the last item of a feed in an order, of those that a filter shows or that have
+    /// left its view.
     pub fn last(feed: FeedNo, order: Order, filter: Filter) -> Self {
-        let order = Order {
-            reverse: !order.reverse,
-            ..order
-        };
         Self {
             max: 1,
             bytes_max: 1,
             filter,
-            ..Self::all(feed, order)
+            is_last: true,
+            ..Self::all(feed, order.reversed())
+        }
+    }
+
+    /// The order of its view.
+    pub fn view_order(&self) -> Order {
+        if self.is_last {
+            self.order.reversed()
+        } else {
+            self.order
         }
     }
 

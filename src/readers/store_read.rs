@@ -49,6 +49,7 @@ impl Readers {
             filter,
             with_total: reading.tells_total(),
             numbering: reading.numbering,
+            is_last: false,
         };
         // Totals are remembered as they are told with deletions.
         if query.with_total && !is_hidden {

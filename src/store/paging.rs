@@ -79,7 +79,7 @@ where
         rows,
         filter: &query.filter,
         record,
-        order: query.order,
+        order: query.view_order(),
         end: RefCell::default(),
     };
     let start = shown.numbered_start(query)?;

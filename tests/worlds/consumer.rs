@@ -159,7 +159,7 @@ pub(crate) fn check_rights(world: &World, source: Source, configuration: u32, pa
     let Source::Feed(no) = source else { return };
     let shown = {
         let state = world.state();
-        if state.configurations != configuration || state.is_refused {
+        if state.configurations != configuration || state.is_reloading {
             return;
         }
         state.configured.get(&no).copied()

@@ -185,7 +185,7 @@ async fn started(world: &Arc<World>, side: &CallbackSide) -> Arc<Life> {
             Ok(life) => {
                 let life = Arc::new(life);
                 let _ = cell.set(Arc::downgrade(&life));
-                world.state().is_refused = false;
+                world.state().is_reloading = false;
                 return life;
             }
             Err(error) => {
@@ -404,14 +404,17 @@ fn arm(world: &Arc<World>, points: u64) {
     });
 }
 
-/// Takes in the configuration of now, and tries again while the disk refuses.
+/// Takes in the configuration of now, and tries again while the disk refuses. An answer that is made
+/// before the end may be of the former one.
 async fn reload(world: &Arc<World>, life: &Arc<Life>) {
+    world.state().is_reloading = true;
     while let Err(error) = life.reload().await {
         world.trace(&format!("a reload is refused: {error}"));
-        world.state().is_refused = true;
         sleep(Duration::from_secs(10)).await;
     }
-    world.state().is_refused = false;
+    let mut state = world.state();
+    state.is_reloading = false;
+    state.configurations += 1;
 }
 
 /// Puts something on the agenda, so many seconds from now.

@@ -57,8 +57,8 @@ pub(crate) struct State {
     pub(crate) configured: BTreeMap<usize, Shown>,
     /// Changes of the configuration so far.
     pub(crate) configurations: u32,
-    /// True while everfeed refuses the last of them, as its store takes nothing.
-    pub(crate) is_refused: bool,
+    /// True until everfeed has taken in the last of them, which its store may refuse for a while.
+    pub(crate) is_reloading: bool,
     /// True once nothing happens any more.
     pub(crate) is_quiet: bool,
     /// True from a crash to the next start: nothing that everfeed does reaches anybody.
@@ -96,7 +96,7 @@ impl World {
             publishers: publishers.collect(),
             configured: configured.collect(),
             configurations: 0,
-            is_refused: false,
+            is_reloading: false,
             is_quiet: false,
             is_dead: false,
             armed: None,

@@ -294,9 +294,10 @@ async fn a_strict_subscriber_ends_with_what_the_store_holds_whatever_is_lost() {
     }
 }
 
-// SF-92: L is the newest item of the topic, and the first push follows on it.
+// SF-92: L is the newest item of the topic, and the first push follows on it. An item that has left the
+// view of a filter is one: who holds the item before it has missed that.
 #[tokio::test(start_paused = true)]
-async fn a_chain_begins_at_the_newest_item_that_its_topic_shows() {
+async fn a_chain_begins_at_the_last_item_that_a_pull_of_its_topic_finds() {
     for kind in [Kind::Modified, Kind::Created, Kind::Filtered] {
         let rig = Rig::new().await;
         rig.commit(vec![
@@ -309,10 +310,10 @@ async fn a_chain_begins_at_the_newest_item_that_its_topic_shows() {
         rig.edit(3, "odd 3").await;
         kind.subscribe(&rig).await;
         let question = rig.net.taken().remove(0);
-        let mut view = kind.view(&rig);
-        view.order.reverse = true;
-        let newest = ReadRequest::page(view, Representation::JSON, "", "", 1).unwrap();
-        let newest = rig.hub.shared.readers.read(&newest).await.unwrap();
+        let view = kind.view(&rig);
+        let all = ReadRequest::page(view, Representation::JSON, "", "", 100).unwrap();
+        let newest = rig.hub.shared.readers.read(&all).await.unwrap();
+        assert!(!newest.more);
         assert_eq!(
             question.param("hub.cursor").as_deref(),
             Some(newest.last_cursor.as_str()),

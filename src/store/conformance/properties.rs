@@ -568,6 +568,7 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
                 filter,
                 with_total: true,
                 numbering: Numbering::Told,
+                is_last: false,
             };
             said(rig.page(query).await)
         }
