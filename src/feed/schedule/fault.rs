@@ -150,7 +150,7 @@ pub enum BodyKind {
     Xml,
     /// Anything else.
     Other,
-    /// A list of feeds (OPML).
+    /// A list of feeds (OPML), where no feed has been.
     Opml,
 }
 
@@ -426,6 +426,16 @@ fn reason_phrase(status: u16) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_feeds_in_the_place_of_a_feed_is_the_configurations_fault() {
+        let list = FaultKind::NotAFeed {
+            reason: "the document is OPML".to_owned(),
+            kind: Some(BodyKind::Opml),
+        };
+        assert_eq!(list.whose(), Whose::Configuration);
+        assert!(list.remedy().contains("everfeed import"));
+    }
 
     #[test]
     fn a_fault_is_the_same_whatever_its_words_hold() {

@@ -76,7 +76,7 @@ impl Sliced {
             NotAFeed::Html { .. } => {
                 web_page(&error, &named_feeds(&fetched.body, &hints), was_feed)
             }
-            _ => no_feed(&error),
+            _ => no_feed(&error, was_feed),
         })?;
         cap_head(&mut window);
         let (coverage, partial) = coverage_of(&window, fetched);
@@ -261,11 +261,13 @@ fn web_page(why: &NotAFeed, feeds: &[PageFeed], was_feed: bool) -> Failure {
     })
 }
 
-fn no_feed(why: &NotAFeed) -> Failure {
+fn no_feed(why: &NotAFeed, was_feed: bool) -> Failure {
     let kind = match why {
         NotAFeed::Empty => BodyKind::Empty,
         NotAFeed::Json { .. } => BodyKind::Json,
         NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } => BodyKind::Xml,
+        // Of a feed that worked the publisher put a list in its place.
+        NotAFeed::Opml if was_feed => BodyKind::Xml,
         NotAFeed::Opml => BodyKind::Opml,
         _ => BodyKind::Other,
     };
