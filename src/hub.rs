@@ -681,9 +681,9 @@ impl Shared {
         self.store.page(query).await
     }
 
-    /// The start of a chain whose subscriber is told nothing of what came up to `head`: the first push
-    /// follows on the last item that a pull of the view finds. An item that has left the view is one,
-    /// so that a subscriber who has not heard of that holds another cursor.
+    /// The start of a chain at `head`. The first push follows the last item that a pull of the view
+    /// returns. Items that have left the view count, because a subscriber who missed one has to see
+    /// another cursor than its own.
     async fn chain_start(
         &self,
         view: &View,

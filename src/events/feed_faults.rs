@@ -247,7 +247,7 @@ fn class(trouble: &FeedTrouble, kind: &FaultKind) -> String {
             Some(NoAnswerCause::Local) => OF_NO_HOST.to_owned(),
             _ => DOWN.to_owned(),
         },
-        // Titles and addresses differ from feed to feed where a site begins anew.
+        // After the relaunch of a site each of its pages has its own title.
         FaultKind::NotAFeed { kind, .. } => format!("no feed: {kind:?}"),
         FaultKind::WebPage { .. } => "web page".to_owned(),
         FaultKind::DifferentFeed { .. } => "another feed".to_owned(),

@@ -3,8 +3,8 @@
 
 use super::{
     absence::{
-        AbsenceState, DailyCount, DocumentTrail, NextCheck, PageControl, PermalinkCheck,
-        Recurrence, Suspect, WindowItem,
+        AbsenceState, DailyCount, DocumentTrail, NextCheck, PageControl, PageFinding,
+        PermalinkCheck, Recurrence, Suspect, WindowItem,
         archives::ArchiveSuspect,
         departures::{Departure, Departures},
         recent_tombstone::RecentTombstone,
@@ -232,7 +232,6 @@ impl Timed for Suspect {
 
 impl Timed for PermalinkCheck {
     fn each_time(&mut self, see: &mut dyn FnMut(StoredTime<'_>)) {
-        use super::absence::PageFinding;
         if let NextCheck::At(at) = &mut self.next {
             see(StoredTime::Due(at));
         }
@@ -358,7 +357,7 @@ mod tests {
         );
     }
 
-    // The page of a tombstone was asked for again, and nothing else happened meanwhile.
+    // This is left if only the page of a tombstone was requested while the clock ran ahead.
     #[test]
     fn a_time_beyond_all_that_is_waited_for_is_due_now() {
         let mut state = PollState::unpolled("http://h.example/feed");

@@ -112,7 +112,7 @@ where
     )))
 }
 
-/// Stores the times of a feed's window anew, if they were written while the clock ran ahead.
+/// Corrects the stored times of a feed's window if they were written while the clock ran ahead.
 pub(super) async fn correct_times(context: &Context, feed: &FeedSpec) -> Result<(), Failure> {
     let mut window = context.store.known(feed.no, Vec::new()).await?.window;
     if !window.set_back(context.now()) {

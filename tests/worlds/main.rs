@@ -49,8 +49,9 @@ const TWICE: u64 = 8;
 /// Worlds that found a fault of everfeed, in this order. A deletion was stored while the disk was in
 /// trouble, the outcome of its commit was not known, and no stream was woken. A post that came back
 /// edited stayed deleted. A clock that was a year ahead for a while: the page of a tombstone was not
-/// asked for again (three worlds), and a post that came back was not taken up. A subscription that
-/// ended unheard began anew at the cursor that its subscriber held, though an item had left the view.
+/// asked for again (three worlds), and a post that came back was not taken up. A subscription
+/// ended without notice, and the next one began at its subscriber's cursor although an item had left
+/// the view since.
 const FOUND: [u64; 7] = [128, 1855, 3371, 4041, 6849, 4405, 8481];
 
 /// Failing worlds after which no more are played.
